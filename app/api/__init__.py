@@ -1,0 +1,1 @@
+"""JSON and server-sent events under /api, and health. Owns no HTML."""

@@ -1,0 +1,41 @@
+"""What a route gets handed: the application's services and who is asking.
+
+Owns the `Services` record, which `app.main` fills once; routes of `app.api` and `app.web` take it with `Depends`.
+"""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from fastapi import Depends, Request
+
+from app.catalog import Catalog
+from app.clock import Clock
+from app.settings import Settings
+from app.store.engine import Database
+from app.store.models.setup import LOCAL_USER_ID
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """Everything a route may use. `settings` is the environment's; a turn or job takes its own snapshot with
+    `app.store.settings.effective`."""
+
+    settings: Settings
+    database: Database
+    clock: Clock
+    catalog: Catalog
+
+
+def get_services(request: Request) -> Services:
+    """The services of the application that serves `request`."""
+    services: Services = request.app.state.docent
+    return services
+
+
+def get_user_id(request: Request) -> int:
+    """Who is asking. Without login everyone is the user `local`."""
+    return LOCAL_USER_ID
+
+
+ServicesDep = Annotated[Services, Depends(get_services)]
+UserDep = Annotated[int, Depends(get_user_id)]

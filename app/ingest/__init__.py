@@ -1,0 +1,1 @@
+"""File to text to chunks, jobs, worker and folders. Knows no ranking and no HTTP."""

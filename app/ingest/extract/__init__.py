@@ -1,0 +1,1 @@
+"""One file per format family, run in a limited child process: bytes in, blocks out."""

@@ -1,0 +1,41 @@
+"""The only place where objects are wired: settings in, application out.
+
+Owns construction order and shutdown order. Tests call the same `create_app` with fakes; nothing is patched.
+"""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from fastapi import FastAPI
+
+from app.catalog import load_catalog
+from app.clock import Clock, SystemClock
+from app.edge.deps import Services
+from app.settings import Settings
+from app.store.engine import Database
+from app.store.migrate import migrate
+
+
+def create_app(settings: Settings, *, clock: Clock | None = None) -> FastAPI:
+    """Builds the application. The database is migrated here, background work starts with the lifespan.
+
+    Raises:
+        DatabaseTooNewError: when a newer Docent wrote the database.
+    """
+    database = Database(settings.database)
+    migrate(database)
+    services = Services(
+        settings=settings,
+        database=database,
+        clock=clock or SystemClock(),
+        catalog=load_catalog(),
+    )
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        yield
+        services.database.close()
+
+    app = FastAPI(title="Docent", lifespan=lifespan, docs_url=None, redoc_url=None, openapi_url="/api/openapi.json")
+    app.state.docent = services
+    return app

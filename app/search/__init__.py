@@ -1,0 +1,1 @@
+"""Full text, vectors, fusion and embedders. Owns no use of hits."""

@@ -1,0 +1,98 @@
+"""The one frozen settings class: environment and `.env`, nothing else.
+
+Owns names, types, defaults and bounds. What an admin changed in the page lies in the settings table and is laid
+underneath by `app.store.settings.effective`. Built in `main` and `cli`, passed down; there is no module-level instance.
+"""
+
+import os
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field, field_validator
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+ROOT = Path(__file__).resolve().parent.parent
+
+EDITABLE = frozenset({"llm_base_url", "llm_api_key", "llm_model", "watch_dirs"})
+"""Fields the settings page may change; a value from the environment wins over the page and locks the field."""
+
+SECRET = frozenset({"llm_api_key", "embed_api_key"})
+"""Fields whose values never reach a page or a log; the page shows the last four characters."""
+
+
+class Settings(BaseSettings):
+    """Everything an operator can set. `.env.example` and `docs/configuration.md` list the same names (a test checks).
+
+    Raises:
+        pydantic.ValidationError: for a value of the wrong type or out of bounds; `cli` prints it as one sentence.
+    """
+
+    model_config = SettingsConfigDict(frozen=True, env_file=ROOT / ".env", env_ignore_empty=True, extra="ignore")
+
+    llm_base_url: str | None = None
+    llm_api_key: str | None = None
+    llm_model: str | None = None
+    llm_temperature: float | None = Field(default=None, ge=0, le=2)
+    llm_max_tokens: int | None = Field(default=None, ge=1)
+    llm_connect_s: float = Field(default=5, gt=0)
+    llm_first_token_s: float = Field(default=300, gt=0)
+    llm_idle_s: float = Field(default=60, gt=0)
+    llm_total_s: float = Field(default=1800, gt=0)
+    llm_retry_max: int = Field(default=2, ge=0, le=10)
+    llm_context_tokens: int | None = Field(default=None, ge=512)
+
+    embed_base_url: str | None = None
+    embed_api_key: str | None = None
+    embed_model: str | None = None
+
+    database_url: str | None = None
+    data_dir: Path = Path("data")
+    watch_dirs: Annotated[tuple[Path, ...], NoDecode] = ()
+    watch_rescan_s: float = Field(default=300, ge=1)
+    upload_max_mb: int = Field(default=200, ge=1)
+    question_max_chars: int = Field(default=32_000, ge=1)
+
+    retrieval_top_k: int = Field(default=12, ge=1, le=100)
+    retrieval_min_score: float = Field(default=0.45, ge=0, le=1)
+
+    turn_detach_grace_s: float | None = Field(default=None, ge=0)
+    auth_mode: Literal["none"] | None = None
+    allowed_hosts: Annotated[tuple[str, ...], NoDecode] = ()
+    trusted_proxies: Annotated[tuple[str, ...], NoDecode] = ()
+    host: str = "127.0.0.1"
+    port: int = Field(default=8642, ge=1, le=65535)
+    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
+
+    @field_validator("watch_dirs", mode="before")
+    @classmethod
+    def _split_paths(cls, value: object) -> object:
+        return tuple(part for part in value.split(os.pathsep) if part) if isinstance(value, str) else value
+
+    @field_validator("allowed_hosts", "trusted_proxies", mode="before")
+    @classmethod
+    def _split_names(cls, value: object) -> object:
+        return tuple(part.strip() for part in value.split(",") if part.strip()) if isinstance(value, str) else value
+
+    @field_validator("log_level", mode="before")
+    @classmethod
+    def _upper(cls, value: object) -> object:
+        return value.upper() if isinstance(value, str) else value
+
+    @field_validator("data_dir")
+    @classmethod
+    def _from_root(cls, value: Path) -> Path:
+        return value if value.is_absolute() else ROOT / value
+
+    def is_locked(self, field: str) -> bool:
+        """Whether the environment (or `.env`) fixes `field`, so that the page may not change it."""
+        return field in self.model_fields_set
+
+    @property
+    def database(self) -> str:
+        """The SQLAlchemy URL in effect."""
+        return self.database_url or f"sqlite:///{self.data_dir / 'docent.db'}"
+
+    @property
+    def files_dir(self) -> Path:
+        """Where uploaded files lie, named by their sha256: `files/ab/abcdef…`."""
+        return self.data_dir / "files"

@@ -1,0 +1,25 @@
+"""The tables, one module per aggregate. Importing this package registers all of them on `Base.metadata`."""
+
+from app.store.models.base import Base, UtcDateTime
+from app.store.models.chats import Chat, Message, QueryLog, Turn
+from app.store.models.library import Chunk, Collection, CollectionMember, Document, Job
+from app.store.models.setup import Setting, User
+from app.store.models.vectors import Generation, Vector
+
+__all__ = [
+    "Base",
+    "Chat",
+    "Chunk",
+    "Collection",
+    "CollectionMember",
+    "Document",
+    "Generation",
+    "Job",
+    "Message",
+    "QueryLog",
+    "Setting",
+    "Turn",
+    "User",
+    "UtcDateTime",
+    "Vector",
+]

@@ -1,0 +1,1 @@
+"""The configured model server: client, probe, discovery. Owns no meaning of replies."""

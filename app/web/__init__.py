@@ -1,0 +1,1 @@
+"""Pages and htmx fragments under /ui. Owns no JSON."""
