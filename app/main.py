@@ -3,7 +3,7 @@
 Owns construction order and shutdown order. Tests call the same `create_app` with fakes; nothing is patched.
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
 from fastapi import FastAPI
@@ -32,7 +32,7 @@ def create_app(settings: Settings, *, clock: Clock | None = None) -> FastAPI:
     )
 
     @asynccontextmanager
-    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+    async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
         yield
         services.database.close()
 
