@@ -18,7 +18,11 @@ RULES: list[tuple[str, str, str]] = [
     (r"\son[a-z]+\s*=\s*[\"']", "*.html", "the content security policy has no inline handlers"),
     (r"<script(?![^>]*\bsrc=)", "*.html", "the content security policy has no inline scripts"),
     (r"\bhx-on|\bhx-vals\s*=\s*[\"']js:", "*.html", "htmx may not evaluate"),
-    (r"(?:innerHTML|outerHTML|insertAdjacentHTML|document\.write)\b", "*.js", "see app.render: HTML comes from the server"),
+    (
+        r"(?:innerHTML|outerHTML|insertAdjacentHTML|document\.write)\b",
+        "*.js",
+        "see app.render: HTML comes from the server",
+    ),
     (r"\beval\(|new Function\(", "*.js", "nothing is evaluated"),
     (r"addEventListener\(\s*[\"']message[\"']", "*.js", "no page talks to another origin's window"),
     (r"tool_call", "*", "the page knows no scaffolding"),

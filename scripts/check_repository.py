@@ -9,9 +9,17 @@ ROOT = Path(__file__).resolve().parent.parent
 
 RULES: list[tuple[str, str, str]] = [
     (r"https?://", r"requirements.*\.lock$", "a lock holds hashes and no addresses"),
-    (r"https?://[^ ]*(?:/simple/|/pypi/|registry\.)|files\.pythonhosted|pypi\.org", r"", "no file names a registry's host"),
+    (
+        r"https?://[^ ]*(?:/simple/|/pypi/|registry\.)|files\.pythonhosted|pypi\.org",
+        r"",
+        "no file names a registry's host",
+    ),
     (r"(?:^|[^A-Za-z.])/(?:work|farm)/", r"", "no file names a path of one machine"),
-    (r"\bmonkeypatch\.setattr\(\s*[\"']?app\b|\bpatch(?:\.object)?\(\s*[\"']?app\b", r"^tests/", "fakes enter by create_app"),
+    (
+        r"\bmonkeypatch\.setattr\(\s*[\"']?app\b|\bpatch(?:\.object)?\(\s*[\"']?app\b",
+        r"^tests/",
+        "fakes enter by create_app",
+    ),
     (r"\btime\.sleep\(", r"^tests/(?:unit|integration)/", "a test waits on a state, not on time"),
     (r"pytest\.mark\.(?:skip|xfail)\b", r"^tests/", "a test runs, or skips at run time with a reason"),
 ]

