@@ -104,6 +104,7 @@ def upgrade() -> None:
     )
     op.create_table(
         "vectors",
+        sa.Column("id", sa.Integer(), nullable=False),
         sa.Column("generation_id", sa.Integer(), nullable=False),
         sa.Column("sha256", sa.String(length=64), nullable=False),
         sa.Column("embedding", sa.LargeBinary(), nullable=False),
@@ -113,7 +114,11 @@ def upgrade() -> None:
             name=op.f("fk_vectors_generation_id_generations"),
             ondelete="CASCADE",
         ),
-        sa.PrimaryKeyConstraint("generation_id", "sha256", name=op.f("pk_vectors")),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_vectors")),
+        sa.UniqueConstraint(
+            "generation_id", "sha256", name=op.f("uq_vectors_generation_id_sha256")
+        ),
+        sqlite_autoincrement=True,
     )
     op.create_table(
         "collection_members",
@@ -154,7 +159,6 @@ def upgrade() -> None:
         sa.Column("mtime_ns", sa.BigInteger(), nullable=True),
         sa.Column("encoding", sa.String(length=40), nullable=True),
         sa.Column("pages", sa.Integer(), nullable=True),
-        sa.Column("text", sa.Text(), nullable=True),
         sa.Column("text_yield", sa.JSON(), nullable=True),
         sa.Column("status", sa.String(length=10), nullable=False),
         sa.Column("error", sa.String(length=40), nullable=True),
@@ -162,6 +166,7 @@ def upgrade() -> None:
         sa.Column("updated_at", sa.DateTime(), nullable=False),
         sa.Column("indexed_at", sa.DateTime(), nullable=True),
         sa.Column("deleted_at", sa.DateTime(), nullable=True),
+        sa.Column("text", sa.Text(), nullable=True),
         sa.ForeignKeyConstraint(
             ["collection_id"],
             ["collections.id"],
@@ -385,6 +390,9 @@ def upgrade() -> None:
         "CREATE VIRTUAL TABLE chunks_fts USING fts5(name, title, heading, text, content='chunk_search', "
         "content_rowid='id', tokenize='porter unicode61 remove_diacritics 2')"
     )
+    op.execute(
+        "CREATE VIRTUAL TABLE chunks_fts_terms USING fts5vocab('chunks_fts', 'row')"
+    )
     now = datetime.now(UTC).replace(tzinfo=None)
     op.bulk_insert(
         users,
@@ -415,6 +423,7 @@ def upgrade() -> None:
 
 def downgrade() -> None:
     """Back to the schema before."""
+    op.execute("DROP TABLE chunks_fts_terms")
     op.execute("DROP TABLE chunks_fts")
     op.execute("DROP VIEW chunk_search")
     with op.batch_alter_table("query_log", schema=None) as batch_op:

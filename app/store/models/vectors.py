@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from sqlalchemy import ForeignKey, LargeBinary, String
+from sqlalchemy import ForeignKey, LargeBinary, String, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
 from app.store.models.base import Base, UtcDateTime
@@ -24,11 +24,20 @@ class Generation(Base):
 
 
 class Vector(Base):
-    """The embedding of one distinct chunk text in one generation, whichever documents hold the text."""
+    """The embedding of one distinct chunk text in one generation, whichever documents hold the text.
+
+    Ids only grow and are never used twice (`sqlite_autoincrement`): a resident index asks for those above the last one
+    it has seen, and so also finds what another process embedded.
+    """
 
     __tablename__ = "vectors"
+    __table_args__ = (
+        UniqueConstraint("generation_id", "sha256"),
+        {"sqlite_autoincrement": True},
+    )
 
-    generation_id: Mapped[int] = mapped_column(ForeignKey("generations.id", ondelete="CASCADE"), primary_key=True)
-    sha256: Mapped[str] = mapped_column(String(64), primary_key=True)
+    id: Mapped[int] = mapped_column(primary_key=True)
+    generation_id: Mapped[int] = mapped_column(ForeignKey("generations.id", ondelete="CASCADE"))
+    sha256: Mapped[str] = mapped_column(String(64))
     embedding: Mapped[bytes] = mapped_column(LargeBinary)
     """`dim` little-endian float16 values."""

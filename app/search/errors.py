@@ -1,0 +1,20 @@
+"""What can go wrong in search.
+
+EmbedError (AppError)   embed_unavailable: no answer · embed_rejected: the endpoint refuses or answers nonsense
+"""
+
+from app.errors import AppError
+
+
+class EmbedError(AppError):
+    """Vectors cannot be had now. Search goes on with full text alone; ingest tries again later.
+
+    `retryable` says whether trying again may help without a change of settings.
+    """
+
+    status = 502
+    default_code = "embed_unavailable"
+
+    def __init__(self, code: str | None = None, *, retryable: bool = True) -> None:
+        super().__init__(code, setting="EMBED_BASE_URL")
+        self.retryable = retryable

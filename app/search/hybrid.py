@@ -1,0 +1,5 @@
+"""Hybrid search."""
+
+from app.search.hits import Hit, SearchFilters
+
+__all__ = ["Hit", "SearchFilters"]

@@ -1,0 +1,182 @@
+"""Embedding generations and their vectors: float32 matrices in, float32 matrices out.
+
+Owns which generation is active and how a vector is stored (little-endian float16). It embeds nothing and ranks nothing:
+`app.search` does. Called by the ingest pipeline (what is missing, add, delete) and by the resident index (what is new).
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy import CursorResult, delete, exists, insert, select, update
+from sqlalchemy.orm import Session
+
+from app.store.models import Chunk, Document, Generation, Vector
+
+BATCH = 5_000
+"""Values in one IN list, rows in one batch: well under SQLite's 32,766 variables, and 4 MB of blobs."""
+
+FloatMatrix = NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class ActiveGeneration:
+    """The generation whose vectors serve. `fresh` is True for the call that made it the active one: whoever called has
+    to queue the embedding of `unembedded_documents`."""
+
+    id: int
+    model: str
+    dim: int
+    fresh: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class VectorRows:
+    """Some vectors of one generation, in id order: `matrix[i]` (float32, shape (n, dim)) belongs to `shas[i]`."""
+
+    last_id: int
+    shas: list[str]
+    matrix: FloatMatrix
+
+
+def active_generation(session: Session) -> ActiveGeneration | None:
+    """The generation that serves, or None before the first embedding."""
+    row = session.execute(
+        select(Generation.id, Generation.model, Generation.dim).where(Generation.state == "active")
+    ).first()
+    return None if row is None else ActiveGeneration(row.id, row.model, row.dim)
+
+
+def ensure_generation(session: Session, model: str, dim: int, chunker: str, now: datetime) -> ActiveGeneration:
+    """Gets, wakes or makes the generation of this embedder and chunker, and makes it the only active one.
+
+    Any other active generation is retired: its vectors stay (going back costs nothing) and never mix with these.
+    """
+    wanted = (
+        Generation.model == model,
+        Generation.dim == dim,
+        Generation.normalised.is_(True),
+        Generation.chunker == chunker,
+    )
+    row = session.execute(select(Generation.id, Generation.state).where(*wanted)).first()
+    if row is not None and row.state == "active":
+        return ActiveGeneration(row.id, model, dim)
+    session.execute(update(Generation).where(Generation.state == "active").values(state="retired"))
+    if row is not None:
+        session.execute(update(Generation).where(Generation.id == row.id).values(state="active"))
+        return ActiveGeneration(row.id, model, dim, fresh=True)
+    generation = Generation(model=model, dim=dim, normalised=True, chunker=chunker, state="active", created_at=now)
+    session.add(generation)
+    session.flush()
+    return ActiveGeneration(generation.id, model, dim, fresh=True)
+
+
+def missing_shas(session: Session, generation_id: int, document_id: int) -> list[str]:
+    """The distinct chunk texts of a document that the generation has no vector of, in reading order."""
+    rows = session.scalars(
+        select(Chunk.sha256)
+        .where(
+            Chunk.document_id == document_id,
+            ~exists().where(Vector.generation_id == generation_id, Vector.sha256 == Chunk.sha256),
+        )
+        .order_by(Chunk.ordinal)
+    )
+    return list(dict.fromkeys(rows))
+
+
+def unembedded_documents(session: Session, generation_id: int) -> list[int]:
+    """Ids of the live documents that have a chunk without a vector in the generation."""
+    return list(
+        session.scalars(
+            select(Chunk.document_id)
+            .join(Document, Document.id == Chunk.document_id)
+            .where(
+                Document.deleted_at.is_(None),
+                ~exists().where(Vector.generation_id == generation_id, Vector.sha256 == Chunk.sha256),
+            )
+            .group_by(Chunk.document_id)
+            .order_by(Chunk.document_id)
+        )
+    )
+
+
+def add_vectors(session: Session, generation_id: int, shas: Sequence[str], matrix: FloatMatrix) -> int:
+    """Stores `matrix[i]` (unit length) for `shas[i]`; those already there are left alone. Returns how many were new.
+
+    Raises:
+        ValueError: when the rows don't fit the keys or the generation's dimension.
+    """
+    dim = session.scalar(select(Generation.dim).where(Generation.id == generation_id))
+    if matrix.shape != (len(shas), dim):
+        raise ValueError(f"vectors of shape {matrix.shape} for {len(shas)} texts of dimension {dim}")
+    if not shas:
+        return 0
+    halves = matrix.astype("<f2")
+    result = session.execute(
+        insert(Vector).prefix_with("OR IGNORE", dialect="sqlite"),
+        [
+            {"generation_id": generation_id, "sha256": sha, "embedding": half.tobytes()}
+            for sha, half in zip(shas, halves, strict=True)
+        ],
+    )
+    return _rowcount(result)
+
+
+def delete_unused(session: Session, shas: Sequence[str]) -> list[str]:
+    """Deletes, in every generation, the vectors of those texts that no chunk holds any more; returns these texts."""
+    gone: list[str] = []
+    for part in _parts(list(dict.fromkeys(shas))):
+        held = set(session.scalars(select(Chunk.sha256).where(Chunk.sha256.in_(part))))
+        unused = [sha for sha in part if sha not in held]
+        session.execute(delete(Vector).where(Vector.sha256.in_(unused)))
+        gone += unused
+    return gone
+
+
+def read_after(session: Session, generation_id: int, after_id: int) -> Iterator[VectorRows]:
+    """The generation's vectors with an id above `after_id`, in batches of at most `BATCH`."""
+    dim = session.scalar(select(Generation.dim).where(Generation.id == generation_id))
+    while dim is not None:
+        rows = session.execute(
+            select(Vector.id, Vector.sha256, Vector.embedding)
+            .where(Vector.generation_id == generation_id, Vector.id > after_id)
+            .order_by(Vector.id)
+            .limit(BATCH)
+        ).all()
+        if not rows:
+            return
+        after_id = rows[-1].id
+        yield VectorRows(after_id, [row.sha256 for row in rows], _matrix([row.embedding for row in rows], dim))
+
+
+def read_by_sha(session: Session, generation_id: int, shas: Sequence[str]) -> dict[str, FloatMatrix]:
+    """The vectors (float32, shape (dim,)) of those texts that have one in the generation."""
+    found: dict[str, FloatMatrix] = {}
+    for part in _parts(shas):
+        for sha, blob in session.execute(
+            select(Vector.sha256, Vector.embedding).where(
+                Vector.generation_id == generation_id, Vector.sha256.in_(part)
+            )
+        ):
+            found[sha] = np.frombuffer(blob, dtype="<f2").astype(np.float32)
+    return found
+
+
+def last_id(session: Session) -> int:
+    """The highest id in use, whatever the generation; 0 when there is none. Costs one step in the table's tree."""
+    return session.scalar(select(Vector.id).order_by(Vector.id.desc()).limit(1)) or 0
+
+
+def _matrix(blobs: list[bytes], dim: int) -> FloatMatrix:
+    return np.frombuffer(b"".join(blobs), dtype="<f2").reshape(len(blobs), dim).astype(np.float32)
+
+
+def _parts(values: Sequence[str]) -> Iterator[Sequence[str]]:
+    return (values[start : start + BATCH] for start in range(0, len(values), BATCH))
+
+
+def _rowcount(result: object) -> int:
+    return cast("CursorResult[Any]", result).rowcount
