@@ -79,7 +79,6 @@ class Document(Base):
     mtime_ns: Mapped[int | None] = mapped_column(BigInteger)
     encoding: Mapped[str | None] = mapped_column(String(40))
     pages: Mapped[int | None]
-    text: Mapped[str | None] = mapped_column(Text)
     text_yield: Mapped[list[int] | None] = mapped_column(JSON)
     """Characters per page, in page order; None for formats without pages."""
     status: Mapped[str] = mapped_column(String(10))
@@ -90,6 +89,8 @@ class Document(Base):
     updated_at: Mapped[datetime] = mapped_column(UtcDateTime)
     indexed_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
     deleted_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    text: Mapped[str | None] = mapped_column(Text)
+    """The canonical text. Last on purpose: SQLite reads through a long value to reach the columns behind it."""
 
 
 class Chunk(Base):

@@ -1,0 +1,241 @@
+"""Document rows as ingest changes them: found, queued, read, embedded, failed, taken out.
+
+Owns the writing side of the documents table. It asks for no owner: callers (`app.ingest`) either checked the collection
+first (`collections.get_collection(…, to_change=True)`, `documents.check_writable`) or are the worker. Chunks, full
+text, vectors and files are changed beside it by `app.ingest`, in the same transaction.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
+
+from sqlalchemy import and_, delete, exists, insert, select, update
+from sqlalchemy.orm import Session
+
+from app.store.models.library import Chunk, Collection, Document
+from app.store.models.vectors import Generation, Vector
+
+Source = Literal["upload", "folder"]
+
+
+@dataclass(frozen=True, slots=True)
+class NewDocument:
+    """A file that gets a row. `mtime_ns` is None for uploads."""
+
+    collection_id: int
+    source: Source
+    path: str
+    sha256: str
+    bytes: int
+    mtime_ns: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class KnownFile:
+    """What the database knows of a file: enough to tell whether it changed."""
+
+    id: int
+    path: str
+    sha256: str
+    bytes: int
+    mtime_ns: int | None
+    status: str
+    is_removed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class WorkItem:
+    """A document as the worker needs it. `root` is its folder, None for uploads."""
+
+    id: int
+    collection_id: int
+    source: Source
+    path: str
+    root: str | None
+    sha256: str
+    bytes: int
+
+
+def find_file(session: Session, collection_id: int, source: Source, path: str) -> KnownFile | None:
+    """The living row of that path."""
+    query = select(Document).where(
+        Document.collection_id == collection_id,
+        Document.source == source,
+        Document.path == path,
+        Document.deleted_at.is_(None),
+    )
+    document = session.scalar(query)
+    return None if document is None else _known(document)
+
+
+def list_files(session: Session, collection_id: int) -> list[KnownFile]:
+    """Every row of a folder's collection, tombstones included."""
+    query = select(
+        Document.id,
+        Document.path,
+        Document.sha256,
+        Document.bytes,
+        Document.mtime_ns,
+        Document.status,
+        Document.deleted_at,
+    ).where(Document.collection_id == collection_id)
+    return [_known(row) for row in session.execute(query)]
+
+
+def add_documents(session: Session, new: Sequence[NewDocument], now: datetime) -> list[int]:
+    """Makes rows in state `queued` and returns their ids, in order."""
+    rows = [
+        {
+            "collection_id": document.collection_id,
+            "source": document.source,
+            "path": document.path,
+            "title": "",
+            "mime": "",
+            "sha256": document.sha256,
+            "bytes": document.bytes,
+            "mtime_ns": document.mtime_ns,
+            "status": "queued",
+            "created_at": now,
+            "updated_at": now,
+        }
+        for document in new
+    ]
+    if not rows:
+        return []
+    return list(session.scalars(insert(Document).returning(Document.id, sort_by_parameter_order=True), rows))
+
+
+def requeue(session: Session, document_id: int, now: datetime, **changes: Any) -> None:
+    """Sends a document through ingest again; `changes` are new values of sha256, bytes, mtime_ns. A tombstone lives
+    again. What it held stays findable until the new text replaces it."""
+    values = {"status": "queued", "error": None, "deleted_at": None, "updated_at": now, **changes}
+    session.execute(update(Document).where(Document.id == document_id).values(values))
+
+
+def note_file(session: Session, document_id: int, **changes: Any) -> None:
+    """Corrects path or mtime_ns of a document whose content is the same."""
+    session.execute(update(Document).where(Document.id == document_id).values(changes))
+
+
+def work_items(session: Session, document_ids: Sequence[int]) -> dict[int, WorkItem]:
+    """The living documents among `document_ids`, by id."""
+    query = (
+        select(
+            Document.id,
+            Document.collection_id,
+            Document.source,
+            Document.path,
+            Document.sha256,
+            Document.bytes,
+            Collection.root,
+        )
+        .join(Collection, Collection.id == Document.collection_id)
+        .where(Document.id.in_(document_ids), Document.deleted_at.is_(None))
+    )
+    return {
+        row.id: WorkItem(row.id, row.collection_id, row.source, row.path, row.root, row.sha256, row.bytes)
+        for row in session.execute(query)
+    }
+
+
+def mark_parsing(session: Session, document_ids: Sequence[int]) -> None:
+    """The worker took them."""
+    session.execute(update(Document).where(Document.id.in_(document_ids)).values(status="parsing"))
+
+
+def mark_queued(session: Session, document_ids: Sequence[int]) -> None:
+    """The worker gave them back."""
+    query = update(Document).where(Document.id.in_(document_ids), Document.status == "parsing")
+    session.execute(query.values(status="queued"))
+
+
+def mark_read(session: Session, document_id: int, values: Mapping[str, Any], now: datetime) -> None:
+    """Stores what extraction gave (title, mime, encoding, pages, text, text_yield, sha256, bytes): now `embedding`."""
+    session.execute(
+        update(Document)
+        .where(Document.id == document_id)
+        .values({**values, "status": "embedding", "error": None, "indexed_at": now, "updated_at": now})
+    )
+
+
+def mark_ready(session: Session, document_ids: Sequence[int], generation_id: int) -> list[int]:
+    """Turns those `ready` that have every vector of the generation; returns their ids."""
+    missing = exists().where(
+        Chunk.document_id == Document.id,
+        ~exists().where(Vector.generation_id == generation_id, Vector.sha256 == Chunk.sha256),
+    )
+    query = select(Document.id).where(Document.id.in_(document_ids), Document.status == "embedding", ~missing)
+    ready = list(session.scalars(query))
+    session.execute(update(Document).where(Document.id.in_(ready)).values(status="ready", error=None))
+    return ready
+
+
+def mark_embedding(session: Session, document_ids: Sequence[int], error: str | None = None) -> None:
+    """Searchable by words, its vectors still to come; `error` says why they wait."""
+    query = update(Document).where(Document.id.in_(document_ids), Document.status.in_(("embedding", "ready")))
+    session.execute(query.values(status="embedding", error=error))
+
+
+def mark_failed(session: Session, document_id: int, reason: str, now: datetime, **values: Any) -> None:
+    """Ends a document's way for now; its text is gone, the file is kept."""
+    changes = {"status": "failed", "error": reason, "text": None, "text_yield": None, "indexed_at": None}
+    session.execute(update(Document).where(Document.id == document_id).values({**changes, "updated_at": now, **values}))
+
+
+def bury(session: Session, document_id: int, now: datetime) -> None:
+    """Makes a folder's document a tombstone: gone for everyone, remembered so that a scan does not bring it back."""
+    values = {"deleted_at": now, "updated_at": now, "text": None, "text_yield": None, "indexed_at": None}
+    session.execute(update(Document).where(Document.id == document_id).values(values))
+
+
+def drop_documents(session: Session, document_ids: Sequence[int]) -> None:
+    """Deletes rows. Their passages must be gone already."""
+    session.execute(delete(Document).where(Document.id.in_(document_ids)))
+
+
+def ids_in_collection(session: Session, collection_id: int) -> list[int]:
+    """Every document of a collection, tombstones included."""
+    return list(session.scalars(select(Document.id).where(Document.collection_id == collection_id)))
+
+
+def upload_shas(session: Session) -> set[str]:
+    """The content hashes that living uploads need a stored file of."""
+    query = select(Document.sha256).where(Document.source == "upload", Document.deleted_at.is_(None)).distinct()
+    return set(session.scalars(query))
+
+
+def is_sha_used(session: Session, sha256: str) -> bool:
+    """Whether a living upload needs the stored file of that hash."""
+    query = exists().where(and_(Document.sha256 == sha256, Document.source == "upload", Document.deleted_at.is_(None)))
+    return bool(session.scalar(select(query)))
+
+
+def active_generation_id(session: Session) -> int | None:
+    """The generation that serves, None before the first embedding."""
+    return session.scalar(select(Generation.id).where(Generation.state == "active"))
+
+
+def waiting_for_vectors(session: Session) -> list[int]:
+    """Documents in `embedding`."""
+    return list(session.scalars(select(Document.id).where(Document.status == "embedding")))
+
+
+def unfinished(session: Session) -> list[tuple[int, str]]:
+    """(id, sha256) of living documents that are queued or being parsed."""
+    query = select(Document.id, Document.sha256).where(
+        Document.status.in_(("queued", "parsing")), Document.deleted_at.is_(None)
+    )
+    return [(row.id, row.sha256) for row in session.execute(query)]
+
+
+def _known(row: Any) -> KnownFile:
+    return KnownFile(
+        id=row.id,
+        path=row.path,
+        sha256=row.sha256,
+        bytes=row.bytes,
+        mtime_ns=row.mtime_ns,
+        status=row.status,
+        is_removed=row.deleted_at is not None,
+    )
