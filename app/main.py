@@ -14,6 +14,7 @@ from app.edge.deps import Services
 from app.settings import Settings
 from app.store.engine import Database
 from app.store.migrate import migrate
+from app.web.static import static_app
 
 
 def create_app(settings: Settings, *, clock: Clock | None = None) -> FastAPI:
@@ -38,4 +39,5 @@ def create_app(settings: Settings, *, clock: Clock | None = None) -> FastAPI:
 
     app = FastAPI(title="Docent", lifespan=lifespan, docs_url=None, redoc_url=None, openapi_url="/api/openapi.json")
     app.state.docent = services
+    app.mount("/static", static_app())
     return app

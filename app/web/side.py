@@ -1,0 +1,40 @@
+"""What the side bar shows on every page: counts, chats by day, and the footnote about library and model.
+
+Read in one transaction with `side_bar`; called by `app.web.templating` for pages and by `app.web.chats` for its list.
+"""
+
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from sqlalchemy.orm import Session
+
+from app.settings import Settings
+from app.store import chats, collections, queries
+from app.store import settings as stored_settings
+from app.store.chats import ChatRow
+
+GAPS_SHOWN = 99
+
+
+@dataclass(frozen=True, slots=True)
+class SideBar:
+    """`model` and `server` (host and port) are None while no model is connected."""
+
+    documents: int
+    gaps: int
+    chats: tuple[ChatRow, ...]
+    model: str | None
+    server: str | None
+
+
+def side_bar(session: Session, settings: Settings, user_id: int) -> SideBar:
+    """The side bar of `user_id`; `settings` is the environment's."""
+    snapshot = stored_settings.effective(session, settings)
+    base_url = snapshot.llm_base_url
+    return SideBar(
+        documents=sum(row.documents for row in collections.list_collections(session, user_id)),
+        gaps=len(queries.list_gaps(session, user_id, limit=GAPS_SHOWN)),
+        chats=tuple(chats.list_chats(session, user_id)),
+        model=(snapshot.llm_model or "") if base_url else None,
+        server=urlsplit(base_url).netloc.rpartition("@")[2] if base_url else None,
+    )

@@ -1,0 +1,62 @@
+// What every page needs: dialogs that htmx brings, menus that close, toasts that go, buttons that copy.
+
+export async function copyText(text) {
+  if (navigator.clipboard && window.isSecureContext) return navigator.clipboard.writeText(text);
+  // Plain http on a local network has no clipboard API.
+  const field = Object.assign(document.createElement("textarea"), { value: text, readOnly: true, className: "unseen" });
+  document.body.append(field);
+  field.select();
+  document.execCommand("copy");
+  field.remove();
+}
+
+export function say(button, word) {
+  const before = button.textContent;
+  button.textContent = word;
+  setTimeout(() => { button.textContent = before; }, 1500);
+}
+
+const TOAST_MS = 8000;
+
+function leaveLater(toast) {
+  setTimeout(() => {
+    if (toast.matches(":hover, :focus-within")) leaveLater(toast);
+    else toast.remove();
+  }, TOAST_MS);
+}
+
+function settle(root) {
+  for (const dialog of root.querySelectorAll("dialog[data-modal]:not([open])")) dialog.showModal();
+  for (const toast of root.querySelectorAll(".toast:not([data-timed])")) {
+    toast.dataset.timed = "";
+    leaveLater(toast);
+  }
+}
+
+document.addEventListener("htmx:load", (event) => settle(event.target.parentElement || event.target));
+
+document.addEventListener("close", (event) => {
+  if (event.target.matches("dialog[data-modal]")) event.target.remove();
+}, true);
+
+document.addEventListener("click", async (event) => {
+  for (const menu of document.querySelectorAll("details.menu[open]")) {
+    if (!menu.contains(event.target) || event.target.closest(".menu-panel")) menu.open = false;
+  }
+  const close = event.target.closest("[data-close]");
+  if (close) close.closest("dialog").close();
+  const copy = event.target.closest("[data-copy]");
+  if (copy) {
+    await copyText(document.querySelector(copy.dataset.copy).innerText);
+    say(copy, copy.dataset.copied);
+  }
+});
+
+document.addEventListener("keydown", (event) => {
+  if (event.key !== "Escape") return;
+  const menu = event.target.closest?.("details.menu[open]");
+  if (!menu) return;
+  menu.open = false;
+  menu.querySelector("summary").focus();
+  event.stopPropagation();
+}, true);
