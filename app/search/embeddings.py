@@ -43,3 +43,8 @@ class Embedder(Protocol):
             EmbedError: as above.
         """
         ...
+
+
+def unit(vector: FloatVector) -> FloatVector:
+    """`vector` stretched or shrunk to length 1; a vector of zeros stays what it is."""
+    return vector / np.float32(max(float(np.linalg.norm(vector)), 1e-12))
