@@ -18,10 +18,14 @@ from typing import Any, TypeVar
 
 import anyio.to_thread
 from sqlalchemy import Connection, Engine, create_engine, event, make_url
+from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 from sqlalchemy.pool import QueuePool, SingletonThreadPool
 
 T = TypeVar("T")
+
+StoreError = SQLAlchemyError
+"""What any statement may raise, for callers that go on without the database; they need not know SQLAlchemy."""
 
 BUSY_TIMEOUT_MS = 5000
 READERS = 16

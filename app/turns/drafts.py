@@ -1,0 +1,62 @@
+"""Streamed text on its way to the database: at most a second of an answer is lost to a kill.
+
+One transaction writes the changed drafts of all running turns, so a hundred streams cost one write a beat. Settling
+(`app.turns.settle`) writes the final text itself; a draft that comes after it changes nothing.
+"""
+
+import asyncio
+import logging
+from collections.abc import Generator
+from contextlib import contextmanager
+
+from app.logs import kv
+from app.store import turns
+from app.store.engine import Database, StoreError
+from app.turns.settle import Draft
+
+BEAT_S = 0.7
+
+_log = logging.getLogger(__name__)
+
+
+class DraftWriter:
+    """Writes the drafts that are kept open, once a beat.
+
+    Args:
+        beat_s: Seconds between two writes; with the write itself under one second.
+    """
+
+    def __init__(self, database: Database, *, beat_s: float = BEAT_S) -> None:
+        self._database = database
+        self._beat_s = beat_s
+        self._open: dict[int, Draft] = {}
+        self._written: dict[int, tuple[int, int]] = {}
+
+    @contextmanager
+    def keeping(self, draft: Draft) -> Generator[None]:
+        """Writes `draft` while the block runs."""
+        self._open[draft.message_id] = draft
+        try:
+            yield
+        finally:
+            del self._open[draft.message_id]
+            self._written.pop(draft.message_id, None)
+
+    async def run(self) -> None:
+        """Writes until cancelled. A write that fails is logged and tried again with the next beat."""
+        while True:
+            await asyncio.sleep(self._beat_s)
+            try:
+                await self.write()
+            except StoreError as error:
+                _log.error(kv("drafts_not_written", error=type(error).__name__))
+
+    async def write(self) -> int:
+        """Writes what changed since the last time; how many drafts that were. Text only grows: lengths tell."""
+        sizes = {key: (len(draft.content), len(draft.thinking)) for key, draft in self._open.items()}
+        changed = [key for key, size in sizes.items() if self._written.get(key, (0, 0)) != size]
+        rows = [(key, self._open[key].content, self._open[key].thinking) for key in changed]
+        if rows:
+            await self._database.awrite(lambda session: turns.save_drafts(session, rows))
+            self._written.update({key: sizes[key] for key in changed if key in self._open})
+        return len(rows)
