@@ -59,7 +59,8 @@ def test_markdown_blocks_are_told_apart() -> None:
     """Headings, items, rows and code are units of their own kind, without their marks."""
     text = (
         "# Set up #1\nText here. More.\n- one item. two\n2. second\n* [x] done\n\n| a | b |\n|---|---|\n| c | d |\n\n"
-        "```sh\nrun. me\n\n# no heading\n```\n> quoted. words\n\nTitle\n-----\n\n---\n\n    indented. code\n\n    more\nafter"
+        "```sh\nrun. me\n\n# no heading\n```\n> quoted. words\n\nTitle\n-----\n\n---\n\n"
+        "    indented. code\n\n    more\nafter"
     )
     assert kinds(text) == [
         ("heading", "Set up #1"),
@@ -83,8 +84,8 @@ def test_markdown_blocks_are_told_apart() -> None:
 def test_restructured_text_blocks_are_told_apart() -> None:
     """Underlined headings, literal blocks, directives and simple tables of reStructuredText are read too."""
     text = (
-        "=====\nTitle\n=====\n\nRun this::\n\n    restic. check\n\n    again\n\nThen rest.\n\n.. note:: Mind it. Well.\n\n"
-        "    Body of the note.\n\n.. code-block:: console\n\n   $ borg. list\n\n.. image:: a.png\n.. _label:\n\n"
+        "=====\nTitle\n=====\n\nRun this::\n\n    restic. check\n\n    again\n\nThen rest.\n\n"
+        ".. note:: Mind it. Well.\n\n    Body of the note.\n\n.. code-block:: console\n\n   $ borg. list\n\n.. image:: a.png\n.. _label:\n\n"
         "==== ====\nA    B\n==== ====\n"
     )
     assert kinds(text) == [
