@@ -1,0 +1,120 @@
+"""Bytes to characters: the encoding of a text file, and the clean-up every canonical text gets. Pure.
+
+Called by the text families. Own rules first: byte order mark, strict UTF-8, UTF-16/32 by where their zero bytes fall,
+cp1252; charset-normalizer is asked only for text that is neither UTF-8 nor mostly ASCII (Cyrillic, Greek, East Asian
+code pages), where it beats any short rule.
+"""
+
+import codecs
+import re
+
+_BOMS = (
+    (codecs.BOM_UTF8, "utf-8-sig", "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32", "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32", "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16", "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16", "utf-16-be"),
+)
+"""Mark, codec that eats it, recorded name. UTF-32's mark begins with UTF-16's, so it is asked first."""
+
+_SAMPLE = 64 * 1024
+_ANSI = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
+_UNWANTED = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufeff]")
+_CONTROL_BYTES = bytes(set(range(32)) - set(b"\t\n\r\f\b\x1b"))
+_MULTI_BYTE = re.compile(rb"[\xc3-\xf4][\x80-\xbf]{1,3}")
+_HIGH = bytes(range(128, 256))
+
+
+def is_binary(data: bytes) -> bool:
+    """Whether bytes can't be text in any encoding known here: more than one control byte in twenty."""
+    sample = data[:_SAMPLE]
+    if not sample or _bom(sample) or _wide_codec(sample):
+        return False
+    return len(sample) - len(sample.translate(None, _CONTROL_BYTES)) > len(sample) // 20
+
+
+def decode(data: bytes, declared: str | None = None) -> tuple[str, str]:
+    """Text (normalised) and the name of its encoding, e.g. "utf-8" or "cp1252".
+
+    Never raises: bytes that fit no encoding become U+FFFD. `declared` (an HTML page's charset) counts after a byte
+    order mark and before any guess.
+    """
+    for codec, name in _candidates(data, declared):
+        try:
+            return normalise(data.decode(codec)), name
+        except (UnicodeDecodeError, LookupError):
+            continue
+    return _decode_legacy(data)
+
+
+def normalise(text: str) -> str:
+    """`\\n` line ends; no control characters but tab, no terminal colours, no lone surrogates."""
+    if "\r" in text:
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+    if "\x1b" in text:
+        text = _ANSI.sub("", text)
+    return _UNWANTED.sub("", text)
+
+
+def _candidates(data: bytes, declared: str | None) -> list[tuple[str, str]]:
+    marked = _bom(data)
+    if marked:
+        return [marked]
+    wide = _wide_codec(data[:_SAMPLE])
+    if wide:
+        return [(wide, wide)]
+    return [*([(declared, declared.lower())] if declared and _is_text_codec(declared) else []), ("utf-8", "utf-8")]
+
+
+def _bom(data: bytes) -> tuple[str, str] | None:
+    return next(((codec, name) for mark, codec, name in _BOMS if data.startswith(mark)), None)
+
+
+def _is_text_codec(name: str) -> bool:
+    """Python also has codecs that turn bytes into bytes, and ones that run decompressors."""
+    try:
+        return codecs.lookup(name)._is_text_encoding  # pyright: ignore[reportPrivateUsage] - no public way to ask
+    except (LookupError, ValueError):
+        return False
+
+
+def _wide_codec(sample: bytes) -> str | None:
+    """UTF-16 or UTF-32 without a mark: text in it has its zero bytes at regular places."""
+    if len(sample) < 8 or b"\x00" not in sample:
+        return None
+    quarters = [sample[offset::4].count(0) / len(sample[offset::4]) for offset in range(4)]
+    if quarters[2] > 0.9 and quarters[3] > 0.9 and quarters[0] < 0.1:
+        return "utf-32-le"
+    if quarters[0] > 0.9 and quarters[1] > 0.9 and quarters[3] < 0.1:
+        return "utf-32-be"
+    even, odd = (quarters[0] + quarters[2]) / 2, (quarters[1] + quarters[3]) / 2
+    if odd > 0.6 and even < 0.05:
+        return "utf-16-le"
+    if even > 0.6 and odd < 0.05:
+        return "utf-16-be"
+    return None
+
+
+def _decode_legacy(data: bytes) -> tuple[str, str]:
+    text = data.decode("utf-8", "replace")
+    damaged = text.count("\ufffd")
+    if len(_MULTI_BYTE.findall(data)) >= 4 * damaged:
+        return normalise(text), "utf-8"
+    high = len(data) - len(data.translate(None, _HIGH))
+    if high * 4 > len(data):
+        guessed = _guess(data)
+        if guessed:
+            return guessed
+    try:
+        return normalise(data.decode("cp1252")), "cp1252"
+    except UnicodeDecodeError:
+        return normalise(data.decode("latin-1")), "latin-1"
+
+
+def _guess(data: bytes) -> tuple[str, str] | None:
+    from charset_normalizer import from_bytes  # noqa: PLC0415 - 40 ms that one text in a thousand needs
+
+    best = from_bytes(data[:_SAMPLE]).best()
+    if best is None:
+        return None
+    return normalise(data.decode(best.encoding, "replace")), best.encoding
