@@ -6,6 +6,7 @@ Owns construction order and shutdown order. Tests call the same `create_app` wit
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
+import anyio.to_thread
 from fastapi import FastAPI
 
 from app.catalog import load_catalog
@@ -14,6 +15,7 @@ from app.edge.deps import Services
 from app.settings import Settings
 from app.store.engine import Database
 from app.store.migrate import migrate
+from app.web import queries, receipts
 from app.web.static import static_app
 
 
@@ -35,9 +37,11 @@ def create_app(settings: Settings, *, clock: Clock | None = None) -> FastAPI:
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
         yield
-        services.database.close()
+        await anyio.to_thread.run_sync(services.database.close)
 
     app = FastAPI(title="Docent", lifespan=lifespan, docs_url=None, redoc_url=None, openapi_url="/api/openapi.json")
     app.state.docent = services
     app.mount("/static", static_app())
+    for pages in (receipts, queries):
+        app.include_router(pages.router)
     return app

@@ -37,7 +37,7 @@ def effective(session: Session, settings: Settings) -> Settings:
     `settings` is the environment's. A value in the table that is no longer valid is left out with a warning.
     """
     stored: dict[str, object] = {}
-    for key, value in session.execute(select(Setting.key, Setting.value).order_by(Setting.key)).tuples():
+    for key, value in session.execute(select(Setting.key, Setting.value).order_by(Setting.key)):
         if key not in EDITABLE or settings.is_locked(key):
             continue
         checked = _checked(key, value)

@@ -1,0 +1,242 @@
+"""What the library shows, computed from rows: file rows, the progress box, folders, hits with marked words. Pure.
+
+No database and no request here; every string comes from the catalog that is passed in. Used by `app.web.library`,
+`app.web.folders` and `app.web.settings`.
+"""
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from urllib.parse import urlencode
+
+from app.catalog import Catalog
+from app.search.hits import Hit
+from app.store.documents import Counts, DocumentFilters, DocumentRow, Progress
+
+NAME_CHARS = 96
+"""A longer path is cut in the middle; the row's title keeps it whole."""
+
+SNIPPET_CHARS = 220
+WORKING = ("queued", "parsing", "embedding")
+
+
+@dataclass(frozen=True, slots=True)
+class FileRow:
+    """One row of the list. `fingerprint` changes whenever what the row shows of work in progress does."""
+
+    id: int
+    path: str
+    name: str
+    title: str
+    collection: str
+    status: str
+    words: str
+    passages: str
+    size: str
+    added: str
+    reason: str
+    retry: bool
+    working: bool
+    fingerprint: str
+
+
+@dataclass(frozen=True, slots=True)
+class Adding:
+    """The progress box. `progress` of `total` drives the bar; `left` is empty while no rate is known."""
+
+    title: str
+    counts: str
+    label: str
+    left: str
+    note: str
+    total: int
+    progress: float
+    working: bool
+    failed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A stretch of a snippet; `marked` where a word of the query stands."""
+
+    text: str
+    marked: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TextHit:
+    """A passage that holds the words looked for."""
+
+    href: str
+    title: str
+    locator: str
+    snippet: tuple[Part, ...]
+
+
+def shown_name(path: str) -> str:
+    """A path as it may be shown: control and direction-changing characters become "�", the middle of a long one "…"."""
+    clean = "".join("�" if unicodedata.category(char) in ("Cc", "Cf", "Zl", "Zp") else char for char in path)
+    if len(clean) <= NAME_CHARS:
+        return clean
+    head = NAME_CHARS // 3
+    return f"{clean[:head]}…{clean[len(clean) - (NAME_CHARS - head - 1) :]}"
+
+
+def file_row(row: DocumentRow, catalog: Catalog, now: datetime, *, upload_max_mb: int) -> FileRow:
+    """A document as a row of the list."""
+    name = shown_name(row.path)
+    title = "" if row.title == row.path.rsplit("/", 1)[-1] else shown_name(row.title)
+    return FileRow(
+        id=row.id,
+        path=shown_name(row.path) if len(row.path) <= NAME_CHARS else row.path,
+        name=name,
+        title=title,
+        collection=row.collection,
+        status=row.status,
+        words=status_words(row, catalog),
+        passages=catalog.number(row.chunks) if row.chunks else "–",
+        size=catalog.size(row.bytes),
+        added=catalog.when(row.created_at, now),
+        reason=reason_words(row, catalog, upload_max_mb=upload_max_mb),
+        retry=row.status == "failed",
+        working=row.status in WORKING,
+        fingerprint=fingerprint(row),
+    )
+
+
+def fingerprint(row: DocumentRow) -> str:
+    """`<id>.<what the row shows of its state>`: the poller sends it back and gets the row only when it changed."""
+    return f"{row.id}.{row.status}-{row.embedded}-{row.chunks}-{row.error or ''}"
+
+
+def status_words(row: DocumentRow, catalog: Catalog) -> str:
+    """The status beside its mark."""
+    if row.status == "embedding" and row.chunks and not row.error:
+        percent = min(99, row.embedded * 100 // row.chunks)
+        return catalog.t("library.status_embedding_share", percent=percent)
+    return catalog.t(f"library.status_{row.status}")
+
+
+def reason_words(row: DocumentRow, catalog: Catalog, *, upload_max_mb: int) -> str:
+    """Why a file failed, or what is missing of it; empty when there is nothing to say."""
+    if row.status == "failed":
+        key = f"errors.ingest_{row.error}"
+        facts = {"size": catalog.size(row.bytes), "limit_mb": upload_max_mb, "limit": upload_max_mb}
+        return catalog.t(key if catalog.has(key) else "errors.ingest_internal", **facts)
+    if row.error and catalog.has(f"errors.{row.error}"):
+        return catalog.t(f"errors.{row.error}")
+    if row.empty_pages and row.pages:
+        if len(row.empty_pages) == 1:
+            return catalog.t("library.page_empty", page=row.empty_pages[0], pages=row.pages)
+        return catalog.t("library.pages_empty", count=len(row.empty_pages), pages=row.pages)
+    return ""
+
+
+def counts_words(counts: Counts, catalog: Catalog) -> str:
+    """The line under the page's title."""
+    words = [catalog.t("library.documents", n=counts.documents), catalog.t("library.passages", n=counts.passages)]
+    if counts.look:
+        words.append(catalog.t("library.attention", n=counts.look))
+    return " · ".join(words)
+
+
+def adding(progress: Progress, elapsed: timedelta, catalog: Catalog) -> Adding | None:
+    """The box of a batch that began `elapsed` ago; None when the batch is empty."""
+    done = progress.ready + progress.failed
+    total = done + progress.waiting + progress.embedding
+    if not total:
+        return None
+    working = progress.waiting + progress.embedding > 0
+    words = [catalog.t("library.ready_count", n=progress.ready)]
+    if progress.embedding:
+        words.append(catalog.t("library.searchable_count", n=progress.embedding))
+    if progress.waiting:
+        words.append(catalog.t("library.waiting_count", n=progress.waiting))
+    if progress.failed:
+        words.append(catalog.t("library.failed_count", n=progress.failed))
+    share = progress.embedded / progress.passages if progress.passages else 0.0
+    value = done + progress.embedding * share
+    return Adding(
+        title=catalog.t("library.adding" if working else "library.added", n=total),
+        counts=" · ".join(words),
+        label=catalog.t("library.progress_label", done=done, total=total),
+        left=_left_words(value, total, elapsed, catalog) if working else "",
+        note=_adding_note(progress, working, elapsed, catalog),
+        total=total,
+        progress=round(value, 2),
+        working=working,
+        failed=progress.failed,
+    )
+
+
+def text_hit(hit: Hit, query: str, catalog: Catalog) -> TextHit:
+    """A search hit with the query's words marked in about `SNIPPET_CHARS` characters around the first of them."""
+    where = catalog.t("reader.page", page=hit.page) if hit.page else _lines(hit, catalog)
+    address = urlencode({"chunk": hit.chunk_id})
+    return TextHit(
+        href=f"/documents/{hit.document_id}?{address}#passage",
+        title=shown_name(hit.title or hit.path.rsplit("/", 1)[-1]),
+        locator=f"{shown_name(hit.path)} · {where}",
+        snippet=snippet(hit.text, query),
+    )
+
+
+def snippet(text: str, query: str) -> tuple[Part, ...]:
+    """The stretch of `text` around the first word of `query` that stands in it, in parts."""
+    flat = " ".join(text.split())
+    words = sorted({word for word in re.findall(r"\w+", query) if len(word) > 1}, key=len, reverse=True)
+    pattern = re.compile("|".join(rf"\b{re.escape(word)}\w{{0,3}}" for word in words) or r"(?!)", re.IGNORECASE)
+    first = pattern.search(flat)
+    start = max(0, first.start() - SNIPPET_CHARS // 3) if first else 0
+    if start:
+        start = flat.find(" ", start) + 1
+    end = len(flat) if len(flat) <= start + SNIPPET_CHARS else max(flat.rfind(" ", start, start + SNIPPET_CHARS), start)
+    shown = flat[start:end] if end > start else flat[start : start + SNIPPET_CHARS]
+    parts: list[Part] = [Part("… ", False)] if start else []
+    at = 0
+    for match in pattern.finditer(shown):
+        parts += [Part(shown[at : match.start()], False), Part(match.group(), True)]
+        at = match.end()
+    parts.append(Part(shown[at:] + (" …" if start + len(shown) < len(flat) else ""), False))
+    return tuple(part for part in parts if part.text)
+
+
+def page_address(base: str, filters: DocumentFilters, after: str, shown: int) -> str:
+    """The address of the list behind `after`, filters kept; `shown` is how many rows stand before it."""
+    values = {
+        "q": filters.q,
+        "collection": filters.collection,
+        "status": filters.status,
+        "after": after,
+        "shown": shown,
+    }
+    return f"{base}?{urlencode({key: value for key, value in values.items() if value is not None})}"
+
+
+def _lines(hit: Hit, catalog: Catalog) -> str:
+    if hit.line_start == hit.line_end:
+        return catalog.t("library.hit_line", start=hit.line_start)
+    return catalog.t("library.hit_lines", start=hit.line_start, end=hit.line_end)
+
+
+def _left_words(value: float, total: int, elapsed: timedelta, catalog: Catalog) -> str:
+    seconds = elapsed.total_seconds()
+    if value <= 0 or seconds < 3:
+        return ""
+    left = (total - value) * seconds / value
+    return catalog.t("library.minutes_left", n=round(left / 60)) if left >= 60 else catalog.t("library.seconds_left")
+
+
+def _adding_note(progress: Progress, working: bool, elapsed: timedelta, catalog: Catalog) -> str:
+    if not working:
+        return catalog.t("library.some_failed") if progress.failed else catalog.t("library.all_ready")
+    if progress.embedding:
+        return catalog.t("library.words_first", embedded=progress.embedded, total=progress.passages)
+    return catalog.t("library.reading_first")
+
+
+def statuses() -> Sequence[str]:
+    """The choices of the status filter, in order."""
+    return ("look", "queued", "parsing", "embedding", "ready", "failed")

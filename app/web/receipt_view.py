@@ -1,0 +1,266 @@
+"""What the receipt of a turn shows, computed from what the turn recorded. Pure: no database, no request.
+
+Nothing is guessed: a figure that was not recorded is absent from the view. Used by `app.web.receipts`.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, Literal
+
+from app.catalog import Catalog
+from app.rag.turn import TurnStats
+from app.store.chats import MessageRow
+from app.store.turns import TurnRow
+
+BAR_WIDTH = 1000
+"""Units across a bar or waterfall; its SVG stretches."""
+
+MIN_BAR = 4
+"""Narrowest bar in those units, about two pixels at the width of the page."""
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One number of the receipt's head, as words."""
+
+    label: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """One row of the waterfall: `x` and `width` in units of `BAR_WIDTH`, `time` as words."""
+
+    label: str
+    kind: Literal["wait", "stream", "work"]
+    x: int
+    width: int
+    time: str
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A passage that was found. `n` is empty when it was not given; `fate` is cited, given or dropped."""
+
+    n: str
+    title: str
+    locator: str
+    href: str
+    score: str
+    bar: int
+    fate: Literal["cited", "given", "dropped"]
+    outcome: str
+
+
+@dataclass(frozen=True, slots=True)
+class PromptMessage:
+    """One message as it was sent."""
+
+    role: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """Everything the page shows of one turn; empty strings and tuples are left out by the template."""
+
+    turn_id: str
+    head: str
+    figures: tuple[Figure, ...]
+    typed: str
+    searched: str
+    mode: str
+    spans: tuple[Span, ...]
+    candidates: tuple[Candidate, ...]
+    summary: str
+    threshold: str
+    tick: int
+    prompt: tuple[PromptMessage, ...]
+    prompt_words: str
+    tokens: str
+    line: str
+
+
+def build(
+    turn: TurnRow,
+    question: MessageRow | None,
+    answer: MessageRow | None,
+    *,
+    threshold: float,
+    when: str,
+    catalog: Catalog,
+) -> Receipt:
+    """The receipt of `turn`. `threshold` is the score that was needed (0..1), `when` the start as words."""
+    numbers: Mapping[str, Any] = turn.numbers or {}
+    threshold = float(numbers.get("min_score", threshold))
+    searched = str(numbers.get("searched") or "")
+    sources = answer.sources if answer else ()
+    given = turn.mode == "grounded"
+    candidates = (
+        *(candidate(source, given, catalog) for source in sources),
+        *(candidate(source, False, catalog) for source in numbers.get("dropped", ())),
+    )
+    prompt = tuple(_message(message, catalog) for message in turn.prompt or ())
+    outcome = turn.outcome or turn.state
+    model = str(numbers.get("model") or "")
+    words = (catalog.t("receipt.turn", id=turn.id[:8]), when, model, catalog.t(f"receipt.outcome_{outcome}"))
+    return Receipt(
+        turn_id=turn.id,
+        head=" · ".join(word for word in words if word),
+        figures=_figures(turn, numbers, catalog),
+        typed=question.content if question else "",
+        searched=searched,
+        mode=_mode_words(turn, numbers, threshold, catalog),
+        spans=waterfall(numbers, catalog),
+        candidates=candidates,
+        summary=_summary(candidates, numbers, catalog) if candidates else "",
+        threshold=catalog.number(threshold),
+        tick=round(threshold * BAR_WIDTH),
+        prompt=prompt,
+        prompt_words=_prompt_words(prompt, numbers, catalog),
+        tokens=_token_words(numbers, catalog),
+        line=log_line(turn),
+    )
+
+
+def log_line(turn: TurnRow) -> str:
+    """The turn's line as the log has it, rebuilt from what the row keeps; empty while the turn runs
+    and after a kill, which leaves no figures."""
+    if not turn.numbers or turn.outcome is None or not turn.numbers.get("total_ms"):
+        return ""
+    known = {field.name for field in fields(TurnStats)} - {"turn", "chat", "user", "mode", "outcome"}
+    numbers: dict[str, Any] = {key: value for key, value in turn.numbers.items() if key in known}
+    stats = TurnStats(
+        turn=turn.id,
+        chat=turn.chat_id,
+        user=turn.user_id,
+        mode=turn.mode,  # pyright: ignore[reportArgumentType] - the column holds what TurnStats wrote
+        outcome=turn.outcome,  # pyright: ignore[reportArgumentType] - likewise
+        **numbers,
+    )
+    return stats.log_line()
+
+
+def waterfall(numbers: Mapping[str, Any], catalog: Catalog) -> tuple[Span, ...]:
+    """Where the time went: search, the wait for the first word, the answer. Empty when no total was recorded."""
+    total, search, first = (int(numbers.get(key) or 0) for key in ("total_ms", "retrieval_ms", "first_ms"))
+    if total <= 0:
+        return ()
+    stretches: list[tuple[str, Literal["wait", "stream", "work"], int, int]] = []
+    if search:
+        stretches.append(("time_search", "work", 0, search))
+    if first:
+        stretches.append(("time_wait", "wait", min(search, first), first))
+        stretches.append(("time_answer", "stream", first, max(first, total)))
+    else:
+        stretches.append(("time_other", "wait", min(search, total), total))
+    spans: list[Span] = []
+    for label, kind, start, end in stretches:
+        width = max(MIN_BAR, round((end - start) / total * BAR_WIDTH))
+        x = min(round(start / total * BAR_WIDTH), BAR_WIDTH - MIN_BAR)
+        time = catalog.seconds(end - start)
+        if label == "time_answer":
+            time = _with_rate(time, numbers.get("completion_tokens"), end - start, catalog)
+        spans.append(Span(catalog.t(f"receipt.{label}"), kind, x, min(width, BAR_WIDTH - x), time))
+    return tuple(spans)
+
+
+def candidate(source: Mapping[str, Any], given: bool, catalog: Catalog) -> Candidate:
+    """One row of the candidates' table."""
+    score = float(source.get("score") or 0.0)
+    if not given:
+        fate, outcome = "dropped", f"receipt.{_drop_key(source)}"
+    elif source.get("cited"):
+        fate, outcome = "cited", "receipt.cited"
+    else:
+        fate, outcome = "given", "receipt.given_not_cited"
+    path, page, line = str(source.get("path", "")), source.get("page"), source.get("line_start")
+    where = f", {catalog.t('reader.page', page=page)}" if page else f":{line}" if line else ""
+    return Candidate(
+        n=str(source.get("n", "")) if given else "–",
+        title=str(source.get("heading") or source.get("title") or path).split(" › ")[-1],
+        locator=path + where,
+        href=f"/documents/{source.get('document_id')}?chunk={source.get('chunk_id')}#passage",
+        score=catalog.number(score),
+        bar=round(min(1.0, max(0.0, score)) * BAR_WIDTH),
+        fate=fate,
+        outcome=catalog.t(outcome),
+    )
+
+
+def as_text(receipt: Receipt, title: str) -> str:
+    """The receipt as plain lines, for a bug report."""
+    lines = [title, receipt.head, "", *(f"{figure.label}: {figure.value}" for figure in receipt.figures)]
+    lines += ["", receipt.typed, *filter(None, (receipt.searched, receipt.mode)), ""]
+    lines += [f"{span.label}: {span.time}" for span in receipt.spans]
+    lines += ["", *(f"{c.n} {c.score} {c.title} ({c.locator}): {c.outcome}" for c in receipt.candidates)]
+    lines += [*filter(None, (receipt.summary, receipt.tokens)), "", receipt.line]
+    return "\n".join(lines).strip() + "\n"
+
+
+def _figures(turn: TurnRow, numbers: Mapping[str, Any], catalog: Catalog) -> tuple[Figure, ...]:
+    if not numbers.get("total_ms"):
+        return ()
+    values: list[tuple[str, str]] = [("total", catalog.seconds(int(numbers["total_ms"])))]
+    if numbers.get("first_ms"):
+        values.append(("first_word", catalog.seconds(int(numbers["first_ms"]))))
+    for key in ("rounds", "retries"):
+        if key in numbers:
+            values.append((key, catalog.number(int(numbers[key]))))
+    if turn.mode == "grounded" and "cited" in numbers:
+        valid, dropped = numbers["cited"], numbers.get("dropped_cites", 0)
+        values.append(("citations", catalog.t("receipt.citations_value", valid=valid, dropped=dropped)))
+    if "scaffold_stripped" in numbers:
+        values.append(("stripped", catalog.t("receipt.stripped_value", n=numbers["scaffold_stripped"])))
+    if "guard" in numbers:
+        values.append(("guard", catalog.t(f"receipt.guard_{numbers['guard']}")))
+    return tuple(Figure(catalog.t(f"receipt.{key}"), value) for key, value in values)
+
+
+def _mode_words(turn: TurnRow, numbers: Mapping[str, Any], threshold: float, catalog: Catalog) -> str:
+    if turn.mode is None:
+        return ""
+    if turn.mode == "deflected" and not numbers.get("retrieval_ms") and not numbers.get("top_score"):
+        return catalog.t("receipt.mode_without")
+    score = catalog.number(float(numbers.get("top_score") or 0.0))
+    return catalog.t(f"receipt.mode_{turn.mode}", score=score, threshold=catalog.number(threshold))
+
+
+def _summary(candidates: Sequence[Candidate], numbers: Mapping[str, Any], catalog: Catalog) -> str:
+    given = sum(candidate.fate != "dropped" for candidate in candidates)
+    cited = sum(candidate.fate == "cited" for candidate in candidates)
+    return catalog.t("receipt.summary", found=len(candidates), given=given, cited=cited)
+
+
+def _prompt_words(prompt: Sequence[PromptMessage], numbers: Mapping[str, Any], catalog: Catalog) -> str:
+    if not prompt:
+        return catalog.t("receipt.prompt_none")
+    messages = catalog.t("receipt.prompt_messages", n=len(prompt))
+    tokens = numbers.get("prompt_tokens")
+    return catalog.t("receipt.prompt_messages_tokens", messages=messages, tokens=tokens) if tokens else messages
+
+
+def _token_words(numbers: Mapping[str, Any], catalog: Catalog) -> str:
+    counted, estimated = numbers.get("prompt_tokens"), numbers.get("estimated_tokens")
+    if counted and estimated:
+        return catalog.t("receipt.counted_estimated", counted=counted, estimated=estimated)
+    if counted:
+        return catalog.t("receipt.counted", n=counted)
+    return catalog.t("receipt.estimated", n=estimated) if estimated else ""
+
+
+def _with_rate(time: str, tokens: object, ms: int, catalog: Catalog) -> str:
+    if not isinstance(tokens, int) or tokens <= 0 or ms <= 0:
+        return time
+    return catalog.t("receipt.tokens_rate", time=time, rate=round(tokens * 1000 / ms))
+
+
+def _drop_key(source: Mapping[str, Any]) -> str:
+    why = source.get("why")
+    return f"dropped_{why}" if why in ("budget", "document", "score") else "nearest"
+
+
+def _message(message: Mapping[str, Any], catalog: Catalog) -> PromptMessage:
+    role, content = str(message.get("role", "")), message.get("content")
+    key = f"receipt.role_{role}"
+    return PromptMessage(catalog.t(key) if catalog.has(key) else role, content if isinstance(content, str) else "")
