@@ -10,9 +10,9 @@ from fastapi import Depends, Request
 
 from app.catalog import Catalog
 from app.clock import Clock
+from app.edge.auth import current_user
 from app.settings import Settings
 from app.store.engine import Database
-from app.store.models.setup import LOCAL_USER_ID
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,10 +32,5 @@ def get_services(request: Request) -> Services:
     return services
 
 
-def get_user_id(request: Request) -> int:
-    """Who is asking. Without login everyone is the user `local`."""
-    return LOCAL_USER_ID
-
-
 ServicesDep = Annotated[Services, Depends(get_services)]
-UserDep = Annotated[int, Depends(get_user_id)]
+UserDep = Annotated[int, Depends(current_user)]

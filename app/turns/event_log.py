@@ -6,7 +6,7 @@ Used from the event loop only. Knows no frame; `app.turns.registry` decides how 
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -55,7 +55,7 @@ class EventLog:
         self._closed = True
         self._wake()
 
-    async def follow(self, after: int = 0) -> AsyncIterator[Event]:
+    async def follow(self, after: int = 0) -> AsyncGenerator[Event]:
         """Events with an id above `after`: those that are there, then those to come, until the log is closed.
 
         An `after` beyond the newest id waits for what comes next.

@@ -7,8 +7,8 @@ settles the turn itself; nothing here knows frames, rows or models. Used from th
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Generator
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+from contextlib import aclosing, contextmanager
 from typing import Literal
 
 from app.errors import AppError
@@ -99,7 +99,7 @@ class TurnRegistry:
         entry = self._entries.get(turn_id)
         return None if entry is None else entry.scope
 
-    async def watch(self, turn_id: str, after: int = 0) -> AsyncIterator[Event]:
+    async def watch(self, turn_id: str, after: int = 0) -> AsyncGenerator[Event]:
         """Follows a turn's events as a counted watcher. Close the generator when done (`contextlib.aclosing`).
 
         Raises:
@@ -107,8 +107,9 @@ class TurnRegistry:
         """
         entry = self._entries[turn_id]
         with self._watching(entry):
-            async for event in entry.scope.log.follow(after):
-                yield event
+            async with aclosing(entry.scope.log.follow(after)) as events:
+                async for event in events:
+                    yield event
 
     def stop(self, turn_id: str) -> bool:
         """Tells a turn to end; whether there was one running. Twice is once; works before the first token."""

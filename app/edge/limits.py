@@ -1,0 +1,59 @@
+"""How much a request may send: a cap on every body but uploads, which stream to disk under their own.
+
+Checked by the announced length, then counted as it arrives, so that a body of unknown length can't fill the memory.
+Pure ASGI; the count ends a route's read with 413.
+"""
+
+from collections.abc import Collection
+
+from starlette.datastructures import Headers
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from app.edge.errors import ErrorResponses
+from app.errors import TooLargeError
+
+BODY_MAX_BYTES = 1024 * 1024
+JSON_BYTES_PER_CHAR = 12
+"""A character written as two JSON escapes; so a question at its limit fits whatever it holds."""
+
+
+def body_limit(question_max_chars: int) -> int:
+    """Bytes that a body may have where a question of so many characters must fit in."""
+    return BODY_MAX_BYTES + JSON_BYTES_PER_CHAR * question_max_chars
+
+
+class BodyLimit:
+    """Refuses bodies over `limit` bytes with 413.
+
+    Args:
+        uploads: Paths whose POST bodies have their own, larger limit.
+    """
+
+    def __init__(self, app: ASGIApp, limit: int, uploads: Collection[str], respond: ErrorResponses) -> None:
+        self._app = app
+        self._limit = limit
+        self._uploads = frozenset(uploads)
+        self._respond = respond
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One request."""
+        if scope["type"] != "http" or (scope["method"] == "POST" and scope["path"] in self._uploads):
+            await self._app(scope, receive, send)
+            return
+        announced = Headers(scope=scope).get("content-length", "0")
+        if not announced.isdecimal() or int(announced) > self._limit:
+            await self._respond(Request(scope), TooLargeError())(scope, receive, send)
+            return
+        seen = 0
+
+        async def counted() -> Message:
+            nonlocal seen
+            message = await receive()
+            seen += len(message.get("body", b""))
+            if seen > self._limit:
+                raise HTTPException(TooLargeError.status)
+            return message
+
+        await self._app(scope, counted, send)

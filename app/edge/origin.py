@@ -1,0 +1,102 @@
+"""Who may talk to Docent through a browser: only pages of its own origin, under a name that is its own.
+
+Two checks on every request, before any route. The host name: configured names, localhost, this machine's own name,
+and IP addresses, so that a name somebody else controls can't be pointed here (DNS rebinding). The origin, for methods
+that change something: `Sec-Fetch-Site` where the browser sends it, else `Origin` against `Host`, which is what a
+browser has on plain http in a home network. Tools that are no browser send neither header and pass. Pure ASGI.
+"""
+
+import ipaddress
+import logging
+from collections.abc import Iterable
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers
+from starlette.requests import Request
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from app.edge.errors import ErrorResponses, RequestRefusedError
+from app.logs import kv
+
+_SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
+_OWN_SITES = frozenset({"same-origin", "none"})
+_DEFAULT_PORTS = {"http": ":80", "https": ":443"}
+
+_log = logging.getLogger(__name__)
+
+
+class HostRefusedError(RequestRefusedError):
+    """The request names a host that Docent does not answer to."""
+
+    status = 400
+    default_code = "host_refused"
+
+
+class OriginCheck:
+    """Refuses requests with a foreign host name, and changes that come from a foreign page.
+
+    Args:
+        hosts: Names Docent answers to, besides localhost and IP addresses.
+    """
+
+    def __init__(self, app: ASGIApp, hosts: Iterable[str], respond: ErrorResponses) -> None:
+        self._app = app
+        self._hosts = frozenset({"localhost", *(name.lower().rstrip(".") for name in hosts)})
+        self._respond = respond
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        error = self._refusal(scope)
+        if error is None:
+            await self._app(scope, receive, send)
+            return
+        _log.warning(kv("request_refused", path=scope["path"], status=error.status, code=error.code))
+        await self._respond(Request(scope), error)(scope, receive, send)
+
+    def _refusal(self, scope: Scope) -> RequestRefusedError | None:
+        headers = Headers(scope=scope)
+        hosts = headers.getlist("host")
+        name = host_name(hosts[0]) if len(hosts) == 1 else None
+        if name is None or not (name in self._hosts or _is_address(name)):
+            return HostRefusedError(setting="ALLOWED_HOSTS", params={"host": name or "-"})
+        if scope["method"] not in _SAFE_METHODS and not is_own_page(headers, hosts[0]):
+            return RequestRefusedError()
+        return None
+
+
+def is_own_page(headers: Headers, host: str) -> bool:
+    """Whether a changing request comes from a page of this origin, or from no page at all."""
+    site = headers.get("sec-fetch-site")
+    if site is not None:
+        return site in _OWN_SITES
+    origin = headers.get("origin")
+    if origin is None:
+        return True
+    scheme, separator, authority = origin.partition("://")
+    default = _DEFAULT_PORTS.get(scheme.lower())
+    if not separator or default is None:
+        return False
+    return authority.lower().removesuffix(default) == host.lower().removesuffix(default)
+
+
+def host_name(host: str) -> str | None:
+    """The name or address in a Host header, without port and brackets; None for what is no host."""
+    if not host or any(character in host for character in "/@?#\\ \t,"):
+        return None
+    try:
+        parts = urlsplit(f"//{host}")
+        _ = parts.port
+    except ValueError:
+        return None
+    return parts.hostname.rstrip(".") if parts.hostname else None
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True
