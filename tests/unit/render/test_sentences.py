@@ -85,8 +85,8 @@ def test_restructured_text_blocks_are_told_apart() -> None:
     """Underlined headings, literal blocks, directives and simple tables of reStructuredText are read too."""
     text = (
         "=====\nTitle\n=====\n\nRun this::\n\n    restic. check\n\n    again\n\nThen rest.\n\n"
-        ".. note:: Mind it. Well.\n\n    Body of the note.\n\n.. code-block:: console\n\n   $ borg. list\n\n.. image:: a.png\n.. _label:\n\n"
-        "==== ====\nA    B\n==== ====\n"
+        ".. note:: Mind it. Well.\n\n    Body of the note.\n\n.. code-block:: console\n\n   $ borg. list\n\n"
+        ".. image:: a.png\n.. _label:\n\n==== ====\nA    B\n==== ====\n"
     )
     assert kinds(text) == [
         ("heading", "Title"),

@@ -1,0 +1,168 @@
+"""Packs what was found into the model's window: which passages fit, how much of the history, and what to do without.
+
+Owns the token estimate and the order of giving way: the oldest turns first, then the lowest-ranked passages. The words
+of a prompt are `app.rag.prompts`'. Called by `app.api.chat`; the agent calls `Prompt.repack` when the server says that
+the prompt was too long all the same.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from app.rag.markers import strip_markers
+from app.rag.pieces import Passage
+from app.rag.prompts import (
+    PastTurn,
+    build_deflect_prompt,
+    build_grounded_prompt,
+    build_messages,
+    build_without_documents_prompt,
+    passage_block,
+)
+from app.rag.turn import Mode
+from app.search.hits import Hit
+from app.settings import Settings
+
+DEFAULT_WINDOW = 8192
+DEFAULT_ANSWER = 1024
+_CHARS_PER_TOKEN = 3.5
+_MESSAGE_TOKENS = 4
+_HISTORY_SHARE = 1 / 3
+_ANSWER_SHARE = 1 / 2
+
+
+class Retrieved(Protocol):
+    """What packing reads of a `gate.Gate`."""
+
+    @property
+    def mode(self) -> Mode:
+        """Grounded or deflected."""
+        ...
+
+    @property
+    def hits(self) -> Sequence[Hit]:
+        """The passages in rank order."""
+        ...
+
+    @property
+    def searched(self) -> str:
+        """Empty when nothing was searched."""
+        ...
+
+
+@dataclass(slots=True)
+class Prompt:
+    """A prompt that fits. `passages` are those given, numbered from 1; `dropped` is how many hits did not fit."""
+
+    messages: list[dict[str, str]]
+    passages: tuple[Passage, ...]
+    dropped: int
+    _history: tuple[PastTurn, ...] = field(repr=False)
+    _build: Callable[[Sequence[Passage], Sequence[PastTurn]], list[dict[str, str]]] = field(repr=False)
+    _repacked: bool = field(default=False, repr=False)
+
+    def repack(self) -> bool:
+        """Halves the passages and the history, once; numbers stay what they were. False when nothing is left to give
+        up, or it was done before."""
+        passages = self.passages[: math.ceil(len(self.passages) / 2)]
+        history = self._history[math.ceil(len(self._history) / 2) :]
+        if self._repacked or (len(passages) == len(self.passages) and len(history) == len(self._history)):
+            return False
+        self._repacked = True
+        self.dropped += len(self.passages) - len(passages)
+        self.passages, self._history = passages, history
+        self.messages = self._build(passages, history)
+        return True
+
+
+def pack(gate: Retrieved, question: str, history: Sequence[PastTurn], settings: Settings, *, documents: int) -> Prompt:
+    """The prompt of a turn.
+
+    The window is LLM_CONTEXT_TOKENS (8192 when unknown), less room for the answer (LLM_MAX_TOKENS or 1024, at most half
+    of the window). The rules and the question come first; history (oldest first, whole turns; answers without their
+    markers) gives way until it takes at most a third of what is left; passages fill the rest in rank order up to the
+    first that does not fit. The best passage is always given.
+
+    Args:
+        history: The chat's answered turns, oldest first; turns without an answer are left out.
+        documents: How many documents were searched; a deflecting prompt says so.
+    """
+    window = settings.llm_context_tokens or DEFAULT_WINDOW
+    room = window - min(settings.llm_max_tokens or DEFAULT_ANSWER, round(window * _ANSWER_SHARE))
+    build = _builder(gate, question, documents)
+    left = room - _tokens_of(build((), ()))
+    past = _fitting_history(history, round(left * _HISTORY_SHARE))
+    left = room - _tokens_of(build((), past))
+    found = passages_of(gate.hits)
+    passages = _fitting_passages(found, left)
+    return Prompt(build(passages, past), passages, len(found) - len(passages), past, build)
+
+
+def passages_of(hits: Sequence[Hit]) -> tuple[Passage, ...]:
+    """Hits as passages, numbered from 1 in their order."""
+    return tuple(
+        Passage(
+            n=n,
+            document_id=hit.document_id,
+            chunk_id=hit.chunk_id,
+            path=hit.path,
+            title=hit.title,
+            heading=hit.heading,
+            page=hit.page,
+            text=hit.text,
+            char_start=hit.char_start,
+            char_end=hit.char_end,
+            line_start=hit.line_start,
+            line_end=hit.line_end,
+            score=hit.score,
+        )
+        for n, hit in enumerate(hits, 1)
+    )
+
+
+def estimate_tokens(text: str) -> int:
+    """Tokens of `text`, rather too many than too few: one for every 3.5 ASCII characters (prose has about 4, code and
+    tables about 3), one for every other character."""
+    plain = len(text.encode("ascii", "ignore"))
+    return math.ceil(plain / _CHARS_PER_TOKEN) + len(text) - plain
+
+
+def _builder(
+    gate: Retrieved, question: str, documents: int
+) -> Callable[[Sequence[Passage], Sequence[PastTurn]], list[dict[str, str]]]:
+    def build(passages: Sequence[Passage], history: Sequence[PastTurn]) -> list[dict[str, str]]:
+        if gate.mode == "grounded":
+            system = build_grounded_prompt(passages)
+        elif gate.searched:
+            system = build_deflect_prompt(documents=documents)
+        else:
+            system = build_without_documents_prompt()
+        return build_messages(system, history, question)
+
+    return build
+
+
+def _fitting_history(history: Sequence[PastTurn], room: int) -> tuple[PastTurn, ...]:
+    kept: list[PastTurn] = []
+    for turn in reversed(history):
+        if not turn.answer.strip():
+            continue
+        plain = PastTurn(turn.question, strip_markers(turn.answer))
+        room -= estimate_tokens(plain.question) + estimate_tokens(plain.answer) + 2 * _MESSAGE_TOKENS
+        if room < 0:
+            break
+        kept.append(plain)
+    return tuple(reversed(kept))
+
+
+def _fitting_passages(found: Sequence[Passage], room: int) -> tuple[Passage, ...]:
+    for at, passage in enumerate(found):
+        room -= estimate_tokens(passage_block(passage)) + 1
+        if room < 0:
+            return tuple(found[: max(at, 1)])
+    return tuple(found)
+
+
+def _tokens_of(messages: Sequence[dict[str, str]]) -> int:
+    return sum(estimate_tokens(message["content"]) + _MESSAGE_TOKENS for message in messages)
