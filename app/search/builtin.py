@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from app.search.embeddings import FloatMatrix, FloatVector, unit
+from app.search.errors import DamagedModelError
 
 TOKENIZER = Path(__file__).parent / "assets" / "minilm" / "tokenizer.json"
 TOKENIZER_SHA256 = "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037"
@@ -22,10 +23,6 @@ MAX_PIECES = 256
 
 MAX_CHARS = 8_192
 """Characters that are tokenized at all: 256 pieces never come from more, save for blanks."""
-
-
-class DamagedModelError(Exception):
-    """A model file is not the one this code was written for. The installation is broken; nothing the user did."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,4 +106,4 @@ def _load_files() -> _Loaded:
 def _check(path: Path, sha256: str) -> None:
     with open(path, "rb") as file:
         if hashlib.file_digest(file, "sha256").hexdigest() != sha256:
-            raise DamagedModelError(path.name)
+            raise DamagedModelError

@@ -1,6 +1,7 @@
 """What can go wrong in search.
 
-EmbedError (AppError)   embed_unavailable: no answer · embed_rejected: the endpoint refuses or answers nonsense
+EmbedError (AppError)        embed_unavailable: no answer · embed_rejected: the endpoint refuses or answers nonsense
+└── DamagedModelError        embed_damaged: the built-in model's files are not the ones Docent was written for
 """
 
 from app.errors import AppError
@@ -18,3 +19,12 @@ class EmbedError(AppError):
     def __init__(self, code: str | None = None, *, retryable: bool = True) -> None:
         super().__init__(code, setting="EMBED_BASE_URL")
         self.retryable = retryable
+
+
+class DamagedModelError(EmbedError):
+    """The installation is broken; nothing the user did, and trying again does not help."""
+
+    default_code = "embed_damaged"
+
+    def __init__(self) -> None:
+        super().__init__(retryable=False)

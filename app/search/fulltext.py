@@ -1,15 +1,33 @@
-"""The full-text index `chunks_fts`: keeping it equal to the chunks.
+"""The full-text index `chunks_fts`: keeping it equal to the chunks, and asking it.
 
-Owns the rows of the index; what is asked of it is `app.search.words`. Called in the transaction that changes chunks,
-path or title: `unindex` before the change (FTS5 must be told the very text it holds), `index` after it.
+Owns the rows of the index and its ranking; which words of a question count is `app.search.words`. `index` and `unindex`
+are called in the transaction that changes chunks, path or title: `unindex` before the change (FTS5 must be told the
+very text it holds), `index` after it. `weigh` and `search` are called by `app.search.hybrid`.
 """
 
+import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from sqlalchemy import bindparam, text
+from sqlalchemy import Integer, Select, String, bindparam, column, select, table, text
 from sqlalchemy.orm import Session
 
+from app.search.words import Term
+from app.store.models import Chunk
+
+POSTINGS = 20_000
+"""Rows that a query may touch: terms are taken by rarity until they are used up. Common words cost most and tell
+least."""
+
+MATCH_TERMS = 64
+"""Terms of a query at most; a pasted page has hundreds."""
+
+COLUMN_WEIGHTS = "bm25(0.5, 2.0, 2.0, 1.0)"
+"""Of name, title, heading, text."""
+
 _BATCH = 5_000
+_FTS = table("chunks_fts", column("rowid", Integer), column("chunks_fts"), column("rank"))
+_TERMS = table("chunks_fts_terms", column("term", String), column("doc", Integer))
 
 _INDEX = text(
     "INSERT INTO chunks_fts(rowid, name, title, heading, text) SELECT id, name, title, heading, text FROM chunk_search "
@@ -52,3 +70,56 @@ def unindex(session: Session, document_id: int) -> None:
 def rebuild(session: Session) -> None:
     """Builds the whole index anew from the chunks."""
     session.execute(text("INSERT INTO chunks_fts(chunks_fts) VALUES ('rebuild')"))
+
+
+@dataclass(frozen=True, slots=True)
+class WeightedTerm:
+    """A term of the question as this library knows it: in how many chunks it stands, and how much that tells."""
+
+    term: Term
+    chunks: int
+    idf: float
+
+
+def weigh(session: Session, terms: Sequence[Term]) -> list[WeightedTerm]:
+    """Each term with its frequency in the whole index and its idf (above 0; highest for a word that stands nowhere)."""
+    total = session.scalar(text("SELECT count(*) FROM chunks_fts_docsize")) or 0
+    counts: dict[str, int] = {}
+    for start in range(0, len(terms), _BATCH):
+        stems = [term.stem for term in terms[start : start + _BATCH]]
+        counts.update(session.execute(select(_TERMS.c.term, _TERMS.c.doc).where(_TERMS.c.term.in_(stems))).tuples())
+    return [
+        WeightedTerm(term, count := counts.get(term.stem, 0), math.log(1 + (total - count + 0.5) / (count + 0.5)))
+        for term in terms
+    ]
+
+
+def match_expression(terms: Sequence[WeightedTerm]) -> str | None:
+    """The FTS5 expression of a question: any of its rarest terms, each quoted, so nothing in it is an operator.
+
+    None when no term stands in any chunk.
+    """
+    chosen: list[str] = []
+    postings = 0
+    for weighted in sorted((term for term in terms if term.chunks), key=lambda term: term.chunks):
+        postings += weighted.chunks
+        if chosen and (postings > POSTINGS or len(chosen) == MATCH_TERMS):
+            break
+        chosen.append(f'"{weighted.term.word}"')
+    return " OR ".join(chosen) or None
+
+
+def search(session: Session, expression: str, visible: Select[int], limit: int) -> list[int]:
+    """Ids of the chunks of `visible` documents that fit `expression`, best first by BM25, at most `limit`."""
+    ranked = (
+        select(_FTS.c.rowid)
+        .select_from(_FTS)
+        .where(
+            _FTS.c.chunks_fts.op("MATCH")(expression),
+            _FTS.c.rank.op("MATCH")(COLUMN_WEIGHTS),
+            select(Chunk.document_id).where(Chunk.id == _FTS.c.rowid).scalar_subquery().in_(visible),
+        )
+        .order_by(_FTS.c.rank)
+        .limit(limit)
+    )
+    return list(session.scalars(ranked))

@@ -1,0 +1,28 @@
+"""Where a search may look, as SQL.
+
+Owns the one condition that keeps other people's documents out; full text and vectors both apply it before anything is
+ranked or shown.
+"""
+
+from sqlalchemy import Select, or_, select
+
+from app.search.hits import SearchFilters
+from app.store.models import Collection, CollectionMember, Document
+
+
+def visible_documents(user_id: int, filters: SearchFilters) -> Select[int]:
+    """The ids of documents that `user_id` may read (collections owned or shared with them) and `filters` let through.
+
+    A document counts as soon as it has chunks, while its vectors are still to come or a new version is being read; one
+    that failed does not.
+    """
+    shared = select(CollectionMember.collection_id).where(CollectionMember.user_id == user_id)
+    readable = select(Collection.id).where(or_(Collection.owner_id == user_id, Collection.id.in_(shared)))
+    if filters.collections is not None:
+        readable = readable.where(Collection.id.in_(filters.collections))
+    visible = select(Document.id).where(
+        Document.collection_id.in_(readable), Document.deleted_at.is_(None), Document.status != "failed"
+    )
+    if filters.documents is not None:
+        visible = visible.where(Document.id.in_(filters.documents))
+    return visible
