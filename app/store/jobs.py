@@ -218,9 +218,34 @@ def drop_of_documents(session: Session, document_ids: Sequence[int]) -> None:
         session.execute(delete(Job).where(Job.document_id.in_(some)))
 
 
+def make_due(session: Session, document_id: int) -> None:
+    """Lets a document's postponed jobs be tried now."""
+    session.execute(update(Job).where(Job.document_id == document_id, Job.state == "queued").values(not_before=None))
+
+
+def drop_failed(session: Session, document_id: int) -> None:
+    """Forgets a document's failed jobs: it goes through ingest anew."""
+    session.execute(delete(Job).where(Job.document_id == document_id, Job.state == "failed"))
+
+
 def drop_key(session: Session, dedup_key: str) -> None:
     """Deletes all jobs under one key: a removed collection's scans."""
     session.execute(delete(Job).where(Job.dedup_key == dedup_key))
+
+
+def ingest_job(document_id: int, sha256: str) -> NewJob:
+    """The job that reads a document. One per content: a file that changes meanwhile gets another."""
+    return NewJob("ingest", f"ingest:{document_id}:{sha256}", document_id)
+
+
+def embed_job(document_id: int) -> NewJob:
+    """The job that makes a document's missing vectors."""
+    return NewJob("embed", f"embed:{document_id}", document_id)
+
+
+def scan_job(collection_id: int) -> NewJob:
+    """The job that compares a folder with the database."""
+    return NewJob("scan", scan_key(collection_id), None, {"collection_id": collection_id})
 
 
 def scan_key(collection_id: int) -> str:

@@ -1,0 +1,166 @@
+"""What people do to documents: add uploads, delete, retry.
+
+Owns these operations as whole transactions, with the owner check, and wakes the worker. Watched folders are
+`app.ingest.watched`'s, reading a file is `app.ingest.pipeline`'s. Called by `app.api`, `app.web` and the command line,
+always from a worker thread.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from app.clock import Clock
+from app.errors import NotFoundError
+from app.ingest.removal import remove_content, remove_documents
+from app.ingest.stored_files import StoredFiles
+from app.ingest.uploads import Arrival
+from app.search.vectors import VectorIndex
+from app.store import collections, documents, intake, jobs
+from app.store.engine import Database, Session
+
+ADD_AT_ONCE = 50
+"""Files that get their rows in one transaction: other writers get their turn in between."""
+
+Outcome = Literal["added", "replaced", "unchanged"]
+
+
+@dataclass(frozen=True, slots=True)
+class Added:
+    """What became of a file: a new row, another content under a known name, or nothing, because it is there already."""
+
+    document_id: int
+    outcome: Outcome
+
+
+class Sources:
+    """The operations on documents.
+
+    Args:
+        wake: Tells the worker that there is something to do; may do nothing.
+    """
+
+    def __init__(
+        self, database: Database, files: StoredFiles, clock: Clock, index: VectorIndex, wake: Callable[[], None]
+    ) -> None:
+        self._database = database
+        self._files = files
+        self._clock = clock
+        self._index = index
+        self._wake = wake
+
+    def add_uploads(self, user_id: int, arrivals: Sequence[Arrival]) -> list[Added | None]:
+        """Gives every file that came whole its place and its row; None where one did not come."""
+        added: list[Added | None] = []
+        for start in range(0, len(arrivals), ADD_AT_ONCE):
+            some = arrivals[start : start + ADD_AT_ONCE]
+            replaced: list[str] = []
+
+            def work(
+                session: Session, some: Sequence[Arrival] = some, replaced: list[str] = replaced
+            ) -> list[Added | None]:
+                collection_id = collections.library_id(session, user_id, self._clock.now())
+                return [self._add(session, collection_id, arrival, replaced) for arrival in some]
+
+            added += self._database.write(work)
+            self._drop_files(replaced)
+            self._wake()
+        return added
+
+    def delete_document(self, user_id: int, document_id: int) -> None:
+        """Takes a document out with all that hangs on it. A folder's document leaves a tombstone: its file stays on
+        disk, and a scan brings it back only once its content has changed.
+
+        Raises:
+            NotFoundError: when it is not there or not the user's to change.
+        """
+
+        def work(session: Session) -> tuple[list[str], str | None]:
+            documents.check_writable(session, user_id, document_id)
+            item = intake.work_items(session, [document_id])[document_id]
+            if item.source == "upload":
+                return remove_documents(session, [document_id]), item.sha256
+            jobs.drop_of_documents(session, [document_id])
+            gone = remove_content(session, document_id)
+            intake.bury(session, document_id, self._clock.now())
+            return gone, None
+
+        gone, sha256 = self._database.write(work)
+        self._index.discard(gone)
+        if sha256 is not None:
+            self._drop_files([sha256])
+
+    def retry(self, user_id: int, document_id: int) -> None:
+        """Reads a failed document again, or lets a document whose vectors wait try now; else does nothing.
+
+        Raises:
+            NotFoundError: when it is not there or not the user's to change.
+        """
+
+        def work(session: Session) -> None:
+            documents.check_writable(session, user_id, document_id)
+            row = documents.get_document(session, user_id, document_id).row
+            if row.status == "failed":
+                self._requeue(session, document_id, row.sha256)
+            else:
+                jobs.make_due(session, document_id)
+
+        self._database.write(work)
+        self._wake()
+
+    def file_of(self, user_id: int, document_id: int) -> tuple[str, Path | None, tuple[Path, str] | None]:
+        """Where a document's bytes are: its name, and the stored file or (root, path) in its folder.
+
+        Raises:
+            NotFoundError: when it is not there or not the user's.
+        """
+
+        def work(session: Session) -> intake.WorkItem:
+            documents.get_document(session, user_id, document_id)
+            return intake.work_items(session, [document_id])[document_id]
+
+        item = self._database.read(work)
+        name = item.path.rsplit("/", 1)[-1]
+        if item.source == "folder" and item.root is not None:
+            return name, None, (Path(item.root), item.path)
+        stored = self._files.path_of(item.sha256)
+        if not stored.is_file():
+            raise NotFoundError
+        return name, stored, None
+
+    def _add(self, session: Session, collection_id: int, arrival: Arrival, replaced: list[str]) -> Added | None:
+        name, temp, now = arrival.name, arrival.temp, self._clock.now()
+        if temp is None:
+            return None
+        self._files.place(temp)
+        known = intake.find_file(session, collection_id, "upload", name)
+        if known is None:
+            new = intake.NewDocument(collection_id, "upload", name, temp.sha256, temp.bytes)
+            (document_id,) = intake.add_documents(session, [new], now)
+            jobs.enqueue(session, [jobs.ingest_job(document_id, temp.sha256)], now)
+            return Added(document_id, "added")
+        if known.sha256 != temp.sha256:
+            replaced.append(known.sha256)
+            self._requeue(session, known.id, temp.sha256, temp.bytes)
+            return Added(known.id, "replaced")
+        if known.status == "failed":
+            self._requeue(session, known.id, temp.sha256)
+        return Added(known.id, "unchanged")
+
+    def _requeue(self, session: Session, document_id: int, sha256: str, size: int | None = None) -> None:
+        now = self._clock.now()
+        changes = {"sha256": sha256} if size is None else {"sha256": sha256, "bytes": size}
+        intake.requeue(session, document_id, now, **changes)
+        jobs.drop_failed(session, document_id)
+        jobs.enqueue(session, [jobs.ingest_job(document_id, sha256)], now)
+
+    def _drop_files(self, shas: Sequence[str]) -> None:
+        """Unlinks stored files no living upload needs. Inside a write, so that no upload of the same comes between."""
+
+        def work(session: Session) -> None:
+            for sha256 in shas:
+                if not intake.is_sha_used(session, sha256):
+                    self._files.remove(sha256)
+
+        if shas:
+            self._database.write(work)

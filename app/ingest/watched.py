@@ -1,0 +1,162 @@
+"""Watched folders and the sample, as collections: add, remove, ask for a scan.
+
+Owns which folders are collections; comparing one with the database is `app.ingest.scan`'s. Folders named in the
+environment (`WATCH_DIRS`) are made at start and cannot be removed in the page.
+"""
+
+import logging
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+from app.clock import Clock
+from app.errors import AppError, ConflictError, InvalidInputError
+from app.ingest.folders import check_root
+from app.ingest.removal import remove_documents
+from app.logs import kv
+from app.search.vectors import VectorIndex
+from app.settings import ROOT, Settings
+from app.store import collections, intake, jobs
+from app.store.engine import Database, Session
+from app.store.models.setup import LOCAL_USER_ID
+
+SAMPLE_NAME = "Docent's own manual"
+SAMPLE_ONLY = ("README.md", "docs")
+"""What of the project's folder is the manual."""
+
+REMOVE_AT_ONCE = 20
+"""Documents of a collection removed in one transaction: other writers get their turn in between."""
+
+_log = logging.getLogger("app.ingest")
+
+T = TypeVar("T")
+
+
+class WatchedFolders:
+    """The operations on collections that have a folder.
+
+    Args:
+        wake: Tells the worker that there is something to do; may do nothing.
+    """
+
+    def __init__(
+        self, database: Database, settings: Settings, clock: Clock, index: VectorIndex, wake: Callable[[], None]
+    ) -> None:
+        self._database = database
+        self._settings = settings
+        self._clock = clock
+        self._index = index
+        self._wake = wake
+
+    def add_folder(self, user_id: int, path: str) -> int:
+        """Makes a folder a collection, asks for its first scan, and returns its id.
+
+        Raises:
+            InvalidInputError: `folder_not_absolute`, `folder_forbidden`.
+            FolderError: `folder_missing`, `folder_unreadable`.
+            ConflictError: `folder_known`: it, or a folder around or inside it, is watched already.
+        """
+        root = check_root(path.strip(), self._settings.data_dir)
+
+        def work(session: Session) -> int:
+            for _, known in collections.list_roots(session, user_id):
+                if root.is_relative_to(known) or Path(known).is_relative_to(root):
+                    raise ConflictError("folder_known", params={"path": known})
+            return self._create(session, user_id, root.name, "folder", root)
+
+        return self._done(work)
+
+    def add_sample(self, user_id: int) -> int:
+        """Makes Docent's own manual a collection, once, and returns its id."""
+
+        def work(session: Session) -> int:
+            known = collections.find_by_root(session, user_id, str(ROOT))
+            return known if known is not None else self._create(session, user_id, SAMPLE_NAME, "sample", ROOT)
+
+        return self._done(work)
+
+    def request_scan(self, user_id: int, collection_id: int) -> None:
+        """Asks for a scan now.
+
+        Raises:
+            NotFoundError: when the collection is not the user's to change.
+            InvalidInputError: `collection_without_folder`.
+        """
+
+        def work(session: Session) -> None:
+            row = collections.get_collection(session, user_id, collection_id, to_change=True)
+            if row.root is None:
+                raise InvalidInputError("collection_without_folder")
+            jobs.enqueue(session, [jobs.scan_job(collection_id)], self._clock.now())
+
+        self._done(work)
+
+    def request_all_scans(self) -> None:
+        """Asks for a scan of every folder: at start and every `WATCH_RESCAN_S`."""
+
+        def work(session: Session) -> None:
+            due = [jobs.scan_job(row.id) for row in collections.list_scanned(session)]
+            jobs.enqueue(session, due, self._clock.now())
+
+        self._done(work)
+
+    def remove(self, user_id: int, collection_id: int) -> None:
+        """Takes a folder or the sample out of the library with its documents; nothing on disk is touched.
+
+        Raises:
+            NotFoundError: when the collection is not the user's to change.
+            ConflictError: `collection_is_library`, or `folder_locked` for one that the environment names.
+        """
+
+        def stop(session: Session) -> list[int]:
+            row = collections.get_collection(session, user_id, collection_id, to_change=True)
+            if row.kind == "library":
+                raise ConflictError("collection_is_library")
+            if self.is_locked(row):
+                raise ConflictError("folder_locked", setting="WATCH_DIRS")
+            jobs.drop_key(session, jobs.scan_key(collection_id))
+            return intake.ids_in_collection(session, collection_id)
+
+        ids = self._database.write(stop)
+        for start in range(0, len(ids), REMOVE_AT_ONCE):
+            some = ids[start : start + REMOVE_AT_ONCE]
+            self._index.discard(self._database.write(lambda session, some=some: remove_documents(session, some)))
+
+        def finish(session: Session) -> list[str]:
+            gone = remove_documents(session, intake.ids_in_collection(session, collection_id))
+            collections.remove_collection(session, collection_id)
+            return gone
+
+        self._index.discard(self._database.write(finish))
+
+    def is_locked(self, row: collections.CollectionRow) -> bool:
+        """Whether the environment names this folder, so that the page may not remove it."""
+        if row.kind != "folder" or row.root is None:
+            return False
+        return Path(row.root) in {path.resolve() for path in self._settings.watch_dirs}
+
+    def ensure_environment(self) -> None:
+        """Makes a collection of each folder in `WATCH_DIRS`; one that cannot be watched is warned about."""
+        for path in self._settings.watch_dirs:
+            try:
+                root = check_root(str(path), self._settings.data_dir)
+            except AppError as error:
+                _log.warning(kv("folder_refused", path=path, reason=error.code))
+                continue
+
+            def work(session: Session, root: Path = root) -> None:
+                if collections.find_by_root(session, LOCAL_USER_ID, str(root)) is None:
+                    self._create(session, LOCAL_USER_ID, root.name, "folder", root)
+
+            self._database.write(work)
+
+    def _create(self, session: Session, user_id: int, name: str, kind: collections.CollectionKind, root: Path) -> int:
+        now = self._clock.now()
+        collection_id = collections.create_collection(session, user_id, name, kind, str(root), now)
+        jobs.enqueue(session, [jobs.scan_job(collection_id)], now)
+        return collection_id
+
+    def _done(self, work: Callable[[Session], T]) -> T:
+        result = self._database.write(work)
+        self._wake()
+        return result
