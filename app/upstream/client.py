@@ -1,13 +1,13 @@
 """The configured model server as a value (`Endpoint`) and the clients that talk to it.
 
-Owns how Docent connects: no hidden retries, no redirects, no proxies or keys from the environment, no more headers
-than needed, a limit on error bodies. `openai` takes about a second to import, so it is imported on a worker thread by
-the first turn that needs it. Does not know what a reply means (`app.rag.llm` does) nor what may go wrong with a
-server (`app.upstream.failures`). Used by `app.rag.llm`, `app.search.embeddings`, `app.upstream.probe` and `discovery`.
+Owns how Docent connects: no hidden retries, no redirects, no proxies from the environment. `openai` takes about a
+second to import, so it is imported on a worker thread by the first turn that needs it. Does not know what a reply
+means (`app.rag.reply` does) nor what may go wrong with a server (`app.upstream.failures`). Used by `app.upstream`'s
+other modules and `app.search.embeddings`; `app.main` makes the pool.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -17,15 +17,13 @@ import httpx2
 
 from app.clock import Clock, SystemClock
 from app.settings import Settings
+from app.upstream.transport import AsyncPolicy, SyncPolicy
 
 if TYPE_CHECKING:
     import openai
 
-ERROR_BODY_LIMIT = 64 * 1024
-"""Bytes of an error body that are read: enough to recognise what a server says."""
-
-_HEADERS = frozenset({"host", "accept", "connection", "content-length", "content-type", "transfer-encoding"})
-_CONNECTIONS = httpx2.Limits(max_connections=1000, max_keepalive_connections=100, keepalive_expiry=5.0)
+BODY_LIMIT = 4 * 1024 * 1024
+"""Bytes of a list or a description that are read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,18 +93,38 @@ def make_http(endpoint: Endpoint, timeout: httpx2.Timeout | None = None) -> http
     Without `timeout` only connecting is limited; the caller has clocks of its own.
     """
     return httpx2.AsyncClient(
-        transport=_AsyncPolicy(endpoint.api_key),
+        transport=AsyncPolicy(endpoint.api_key),
         timeout=timeout or httpx2.Timeout(None, connect=endpoint.connect_s),
         follow_redirects=False,
         trust_env=False,
     )
 
 
-def make_client(endpoint: Endpoint) -> "openai.AsyncOpenAI":
+async def fetch(
+    http: httpx2.AsyncClient, method: str, url: str, *, json: object = None
+) -> tuple[httpx2.Response, bytes]:
+    """One small request: the answer and at most `BODY_LIMIT` bytes of its body, the rest is not read.
+
+    Raises:
+        httpx2.HTTPError: as the client does.
+        httpx2.InvalidURL: for an address that is none.
+    """
+    async with http.stream(method, url, json=json) as response:
+        if response.status_code >= 300:
+            return response, await response.aread()
+        body = bytearray()
+        async for part in response.aiter_bytes():
+            body += part
+            if len(body) >= BODY_LIMIT:
+                break
+        return response, bytes(body[:BODY_LIMIT])
+
+
+def make_client(endpoint: Endpoint, http: httpx2.AsyncClient) -> "openai.AsyncOpenAI":
     """An asynchronous client without retries. Blocks for about a second the first time: call it on a worker thread."""
     import openai  # noqa: PLC0415 - takes a second; only a turn with a model needs it
 
-    client = openai.AsyncOpenAI(base_url=endpoint.base_url, api_key="-", max_retries=0, http_client=make_http(endpoint))
+    client = openai.AsyncOpenAI(base_url=endpoint.base_url, api_key="-", max_retries=0, http_client=http)
     _ = client.chat.completions.with_streaming_response  # resources are imported on first use: here, not in the loop
     return client
 
@@ -119,12 +137,29 @@ def make_sync_client(endpoint: Endpoint) -> "openai.OpenAI":
     import openai  # noqa: PLC0415 - takes a second; only an embeddings endpoint needs it
 
     http = httpx2.Client(
-        transport=_SyncPolicy(endpoint.api_key),
+        transport=SyncPolicy(endpoint.api_key),
         timeout=httpx2.Timeout(endpoint.first_token_s, connect=endpoint.connect_s),
         follow_redirects=False,
         trust_env=False,
     )
     return openai.OpenAI(base_url=endpoint.base_url, api_key="-", max_retries=0, http_client=http)
+
+
+def client_error() -> type[Exception]:
+    """The root of what the clients raise. Cheap once a client has been made."""
+    import openai  # noqa: PLC0415 - as in make_client
+
+    return openai.OpenAIError
+
+
+@dataclass(slots=True)
+class _Server:
+    """What is kept per server and key."""
+
+    http: httpx2.AsyncClient | None = None
+    client: "openai.AsyncOpenAI | None" = None
+    first_model: str | None = None
+    plain: bool = False
 
 
 class ClientPool:
@@ -135,113 +170,48 @@ class ClientPool:
 
     def __init__(self, clock: Clock | None = None) -> None:
         self.clock: Clock = clock or SystemClock()
-        self._clients: dict[tuple[str, str | None, float], openai.AsyncOpenAI] = {}
-        self._models: dict[tuple[str, str | None, float], str] = {}
+        self._servers: defaultdict[tuple[str, str | None, float], _Server] = defaultdict(_Server)
         self._making = asyncio.Lock()
 
-    async def client(self, endpoint: Endpoint) -> "openai.AsyncOpenAI":
-        """The client of `endpoint`'s server."""
-        key = _key(endpoint)
+    async def http(self, endpoint: Endpoint) -> httpx2.AsyncClient:
+        """The HTTP client of `endpoint`'s server. Belongs to the pool."""
+        server = self._server(endpoint)
         async with self._making:
-            if key not in self._clients:
-                self._clients[key] = await anyio.to_thread.run_sync(make_client, endpoint)
-        return self._clients[key]
+            if server.http is None:
+                server.http = await anyio.to_thread.run_sync(make_http, endpoint)
+        return server.http
+
+    async def client(self, endpoint: Endpoint) -> "openai.AsyncOpenAI":
+        """The openai client of `endpoint`'s server. Belongs to the pool."""
+        http, server = await self.http(endpoint), self._server(endpoint)
+        async with self._making:
+            if server.client is None:
+                server.client = await anyio.to_thread.run_sync(make_client, endpoint, http)
+        return server.client
 
     def known_model(self, endpoint: Endpoint) -> str | None:
         """The endpoint's model, or the server's first one once it has been looked up."""
-        return endpoint.model or self._models.get(_key(endpoint))
+        return endpoint.model or self._server(endpoint).first_model
 
-    def remember_model(self, endpoint: Endpoint, model: str) -> None:
-        """Keeps the server's first model for the next turn."""
-        self._models[_key(endpoint)] = model
+    def remember_model(self, endpoint: Endpoint, model: str | None) -> None:
+        """Keeps the server's first model for the next turn; None forgets it, because the server no longer has it."""
+        self._server(endpoint).first_model = model
 
-    def forget_model(self, endpoint: Endpoint) -> None:
-        """Drops the remembered model, because the server no longer has it."""
-        self._models.pop(_key(endpoint), None)
+    def is_plain(self, endpoint: Endpoint) -> bool:
+        """Whether the server is known to reject `stream_options`."""
+        return self._server(endpoint).plain
+
+    def mark_plain(self, endpoint: Endpoint) -> None:
+        """Remembers that the server rejects `stream_options`."""
+        self._server(endpoint).plain = True
 
     async def aclose(self) -> None:
         """Closes every client. Safe to call twice; the pool may be used again."""
-        clients, self._clients = list(self._clients.values()), {}
-        for client in clients:
-            await client.close()
+        servers = list(self._servers.values())
+        self._servers.clear()
+        for server in servers:
+            if server.http is not None:
+                await server.http.aclose()
 
-
-def _key(endpoint: Endpoint) -> tuple[str, str | None, float]:
-    return (endpoint.base_url, endpoint.api_key, endpoint.connect_s)
-
-
-def _prepare(request: httpx2.Request, api_key: str | None) -> None:
-    """Keeps the headers a model server needs: the client adds the platform, and whatever OPENAI_* variables say."""
-    kept = [(name, value) for name, value in request.headers.multi_items() if name.lower() in _HEADERS]
-    request.headers = httpx2.Headers([*kept, ("User-Agent", "docent"), ("Accept-Encoding", "identity")])
-    if not api_key:
-        return
-    if not (api_key.isascii() and api_key.isprintable()):
-        raise httpx2.LocalProtocolError("the API key holds a character that no header can carry", request=request)
-    request.headers["Authorization"] = f"Bearer {api_key}"
-
-
-class _AsyncPolicy(httpx2.AsyncHTTPTransport):
-    """The transport that every request to a model server goes through."""
-
-    def __init__(self, api_key: str | None) -> None:
-        super().__init__(trust_env=False, limits=_CONNECTIONS)
-        self._api_key = api_key
-
-    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        _prepare(request, self._api_key)
-        response = await super().handle_async_request(request)
-        if response.status_code >= 300 and isinstance(response.stream, httpx2.AsyncByteStream):
-            response.stream = _AsyncHead(response.stream)
-        return response
-
-
-class _SyncPolicy(httpx2.HTTPTransport):
-    """The same for the blocking client."""
-
-    def __init__(self, api_key: str | None) -> None:
-        super().__init__(trust_env=False, limits=_CONNECTIONS)
-        self._api_key = api_key
-
-    def handle_request(self, request: httpx2.Request) -> httpx2.Response:
-        _prepare(request, self._api_key)
-        response = super().handle_request(request)
-        if response.status_code >= 300 and isinstance(response.stream, httpx2.SyncByteStream):
-            response.stream = _SyncHead(response.stream)
-        return response
-
-
-class _AsyncHead(httpx2.AsyncByteStream):
-    """The first `ERROR_BODY_LIMIT` bytes of a body."""
-
-    def __init__(self, stream: httpx2.AsyncByteStream) -> None:
-        self._stream = stream
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        left = ERROR_BODY_LIMIT
-        async for part in self._stream:
-            yield part[:left]
-            left -= len(part)
-            if left <= 0:
-                return
-
-    async def aclose(self) -> None:
-        await self._stream.aclose()
-
-
-class _SyncHead(httpx2.SyncByteStream):
-    """The same for the blocking client."""
-
-    def __init__(self, stream: httpx2.SyncByteStream) -> None:
-        self._stream = stream
-
-    def __iter__(self) -> Iterator[bytes]:
-        left = ERROR_BODY_LIMIT
-        for part in self._stream:
-            yield part[:left]
-            left -= len(part)
-            if left <= 0:
-                return
-
-    def close(self) -> None:
-        self._stream.close()
+    def _server(self, endpoint: Endpoint) -> _Server:
+        return self._servers[(endpoint.base_url, endpoint.api_key, endpoint.connect_s)]

@@ -1,0 +1,277 @@
+"""The model client: one chat request as a stream of pieces, with retries before the first piece.
+
+Owns what a request holds, the content filter's place in the stream, the loading notice and the retry. Bytes and clocks
+are `app.rag.reply`'s and `app.rag.sse_reader`'s; rounds, tools and the judging of replies belong to `app.rag.agent`.
+`app.main` binds `chat_for_endpoint`, once per turn.
+"""
+
+import asyncio
+import logging
+import random
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import aclosing, asynccontextmanager
+from typing import Any
+
+from app.logs import kv, turn_id_var
+from app.rag.errors import LLMError
+from app.rag.pieces import ChatFn, ChatMessages, ContentFilter, StreamPiece, ToolCallPiece
+from app.rag.reply import Attempt, ReplyError
+from app.rag.sse_reader import ProviderEvent, Text, Thinking
+from app.rag.think_tags import Kind, ThinkRouter
+from app.upstream.client import ClientPool, Endpoint
+
+BACKOFF_S = 0.5
+BACKOFF_CAP_S = 4.0
+RETRY_AFTER_CAP_S = 30.0
+"""The longest wait a server may ask for; beyond it the user is told when to ask again."""
+
+STRIPS_LOGGED = 100
+
+Piece = StreamPiece | ToolCallPiece
+_log = logging.getLogger(__name__)
+
+
+def chat_for_endpoint(endpoint: Endpoint, clients: ClientPool) -> ChatFn:
+    """The model of one turn. The turn's total clock starts here."""
+    deadline = clients.clock.monotonic() + endpoint.total_s
+
+    def chat(
+        messages: ChatMessages,
+        *,
+        tools: Sequence[Mapping[str, Any]] | None,
+        content_filter: ContentFilter | None = None,
+    ) -> AsyncIterator[Piece]:
+        return chat_stream_retried(
+            endpoint, messages, tools=tools, content_filter=content_filter, clients=clients, deadline=deadline
+        )
+
+    return chat
+
+
+async def chat_stream_retried(
+    endpoint: Endpoint,
+    messages: ChatMessages,
+    *,
+    tools: Sequence[Mapping[str, Any]] | None,
+    content_filter: ContentFilter | None = None,
+    clients: ClientPool | None = None,
+    deadline: float | None = None,
+) -> AsyncGenerator[Piece, None]:
+    """`chat_stream`, tried again up to `endpoint.retry_max` times while nothing has been yielded.
+
+    Yields besides: a `retry` piece `{attempt, max, delay_ms, reason}` before each wait.
+
+    Raises:
+        LLMError: as `chat_stream` does, after the last try.
+    """
+    noticed = False
+    async with _pool(clients) as pool:
+        for attempt in range(1, endpoint.retry_max + 2):
+            begun = False
+            try:
+                stream = chat_stream(
+                    endpoint, messages, tools=tools, content_filter=content_filter, clients=pool, deadline=deadline
+                )
+                async with aclosing(stream) as pieces:
+                    async for piece in pieces:
+                        if not (isinstance(piece, StreamPiece) and piece.kind == "notice"):
+                            begun = True
+                        elif noticed:
+                            continue
+                        noticed = noticed or not begun
+                        yield piece
+                return
+            except ReplyError as error:
+                delay = _delay(error, attempt, endpoint.retry_max)
+                if begun or delay is None:
+                    raise
+                retry = _retry_piece(error, attempt, endpoint.retry_max, delay)
+            if content_filter is not None:
+                content_filter.reset()
+            yield retry
+            await asyncio.sleep(delay if deadline is None else min(delay, max(0, deadline - pool.clock.monotonic())))
+
+
+async def chat_stream(
+    endpoint: Endpoint,
+    messages: ChatMessages,
+    *,
+    tools: Sequence[Mapping[str, Any]] | None,
+    content_filter: ContentFilter | None = None,
+    clients: ClientPool | None = None,
+    deadline: float | None = None,
+) -> AsyncGenerator[Piece, None]:
+    """One request, streamed: content and thinking as they come, then tool calls by index, then one `usage` piece.
+
+    A `notice` `model_loading` comes once, when no token has come for `endpoint.loading_notice_s`. Without a filter the
+    content is what the server sent; with one, text passes through it and a leading `<think>` block becomes thinking.
+    `clients` None makes a client for this request alone. `deadline` is the total clock's end by the pool's clock.
+    The endpoint's stream is closed on every exit.
+
+    Raises:
+        LLMError: when the reply cannot be had or breaks off; what was yielded before stands.
+    """
+    async with _pool(clients) as pool:
+        attempt = Attempt(pool, endpoint, _request(endpoint, messages, tools), deadline)
+        async with (
+            aclosing(_pieces(attempt, _TextPath(content_filter))) as pieces,
+            aclosing(_with_loading_notice(pieces, endpoint.loading_notice_s)) as noticed,
+        ):
+            async for piece in noticed:
+                yield piece
+
+
+@asynccontextmanager
+async def _pool(clients: ClientPool | None) -> AsyncGenerator[ClientPool, None]:
+    if clients is not None:
+        yield clients
+        return
+    own = ClientPool()
+    try:
+        yield own
+    finally:
+        await own.aclose()
+
+
+def _request(endpoint: Endpoint, messages: ChatMessages, tools: Sequence[Mapping[str, Any]] | None) -> dict[str, Any]:
+    """The request's fields; what is not set is left to the server."""
+    request: dict[str, Any] = {"messages": [dict(message) for message in messages]}
+    if tools:
+        request["tools"] = [dict(tool) for tool in tools]
+    if endpoint.temperature is not None:
+        request["temperature"] = endpoint.temperature
+    if endpoint.max_tokens is not None:
+        request["max_tokens"] = endpoint.max_tokens
+    return request
+
+
+async def _pieces(attempt: Attempt, text: "_TextPath") -> AsyncGenerator[Piece, None]:
+    begun = False
+    broken: LLMError | None = None
+    try:
+        async with aclosing(attempt.events()) as batches:
+            async for batch in batches:
+                for event in batch:
+                    for piece in text.pieces(event):
+                        begun = True
+                        yield piece
+    except ReplyError as error:
+        if not begun:
+            raise
+        broken = attempt.incomplete() if error.code == "llm_unavailable" else error
+    for piece in text.tail():
+        yield piece
+    if broken or not attempt.reader.complete:
+        raise broken or attempt.incomplete()
+    for call in attempt.reader.tool_calls():
+        yield call
+    yield _usage_piece(attempt)
+
+
+class _TextPath:
+    """Events → content and thinking pieces, through the filter where one is given. Logs what the filter removed."""
+
+    def __init__(self, content_filter: ContentFilter | None) -> None:
+        self._filter = content_filter
+        self._router = ThinkRouter()
+        self._strips = 0
+
+    def pieces(self, event: ProviderEvent) -> Iterator[StreamPiece]:
+        if isinstance(event, Thinking):
+            yield StreamPiece("thinking", event.text)
+        elif isinstance(event, Text):
+            if self._filter is None:
+                yield StreamPiece("content", event.text)
+            else:
+                yield from self._filtered(self._router.feed(event.text), self._filter)
+
+    def tail(self) -> Iterator[StreamPiece]:
+        """What was held at the end of the reply."""
+        if self._filter is None:
+            return
+        yield from self._filtered(self._router.flush(), self._filter)
+        if kept := self._filter.flush():
+            yield StreamPiece("content", kept)
+        self._log_strips(self._filter)
+        if self._strips > STRIPS_LOGGED:
+            _log.warning(kv("scaffolding_stripped_more", turn=turn_id_var.get(), count=self._strips - STRIPS_LOGGED))
+
+    def _filtered(self, routed: Iterator[tuple[Kind, str]], content_filter: ContentFilter) -> Iterator[StreamPiece]:
+        for kind, text in routed:
+            if kind == "thinking":
+                yield StreamPiece("thinking", text)
+            elif kept := content_filter.feed(text):
+                yield StreamPiece("content", kept)
+        self._log_strips(content_filter)
+
+    def _log_strips(self, content_filter: ContentFilter) -> None:
+        for strip in content_filter.drain_strips():
+            self._strips += 1
+            if self._strips <= STRIPS_LOGGED:
+                line = kv(
+                    "scaffolding_stripped",
+                    turn=turn_id_var.get(),
+                    pattern=strip.pattern,
+                    chars=strip.chars,
+                    terminated=strip.terminated,
+                )
+                _log.warning("%s span=%r", line, strip.excerpt[:200])
+
+
+def _usage_piece(attempt: Attempt) -> StreamPiece:
+    reader = attempt.reader
+    return StreamPiece(
+        "usage",
+        data={
+            "prompt_tokens": reader.prompt_tokens,
+            "completion_tokens": reader.completion_tokens,
+            "finish_reason": reader.finish_reason,
+        },
+    )
+
+
+async def _with_loading_notice(pieces: AsyncGenerator[Piece, None], after_s: float) -> AsyncGenerator[Piece, None]:
+    """Says once that the model is loading when the first piece takes long. Only that one is awaited by a task."""
+    first = asyncio.create_task(_next(pieces))
+    try:
+        done, _ = await asyncio.wait({first}, timeout=after_s)
+        if not done:
+            yield StreamPiece("notice", data={"code": "model_loading"})
+        piece = await first
+    finally:
+        first.cancel()
+        await asyncio.gather(first, return_exceptions=True)
+    if piece is None:
+        return
+    yield piece
+    async for piece in pieces:
+        yield piece
+
+
+async def _next(pieces: AsyncGenerator[Piece, None]) -> Piece | None:
+    try:
+        return await anext(pieces)
+    except StopAsyncIteration:
+        return None
+
+
+def _delay(error: ReplyError, attempt: int, retry_max: int) -> float | None:
+    """Seconds to wait before the next try, or None for no further one."""
+    failure = error.failure
+    if failure.retry is None or attempt > retry_max:
+        return None
+    if failure.retry_after is not None:
+        return failure.retry_after if failure.retry_after <= RETRY_AFTER_CAP_S else None
+    return random.uniform(0, min(BACKOFF_CAP_S, BACKOFF_S * 2 ** (attempt - 1)))  # noqa: S311 - jitter, not a secret
+
+
+def _retry_piece(error: ReplyError, attempt: int, retry_max: int, delay: float) -> StreamPiece:
+    return StreamPiece(
+        "retry",
+        data={
+            "attempt": attempt,
+            "max": retry_max,
+            "delay_ms": round(delay * 1000),
+            "reason": error.failure.retry,
+        },
+    )
