@@ -4,10 +4,11 @@ Owns the one condition that keeps other people's documents out; full text and ve
 ranked or shown.
 """
 
-from sqlalchemy import Select, or_, select
+from sqlalchemy import Select, select
 
 from app.search.hits import SearchFilters
-from app.store.models import Collection, CollectionMember, Document
+from app.store.collections import readable_ids
+from app.store.models import Collection, Document
 
 
 def visible_documents(user_id: int, filters: SearchFilters) -> Select[int]:
@@ -16,8 +17,7 @@ def visible_documents(user_id: int, filters: SearchFilters) -> Select[int]:
     A document counts as soon as it has chunks, while its vectors are still to come or a new version is being read; one
     that failed does not.
     """
-    shared = select(CollectionMember.collection_id).where(CollectionMember.user_id == user_id)
-    readable = select(Collection.id).where(or_(Collection.owner_id == user_id, Collection.id.in_(shared)))
+    readable = readable_ids(user_id)
     if filters.collections is not None:
         readable = readable.where(Collection.id.in_(filters.collections))
     visible = select(Document.id).where(
