@@ -60,6 +60,17 @@ class BegunTurn:
 
 
 @dataclass(frozen=True, slots=True)
+class Prompted:
+    """What a turn knows before the model says anything."""
+
+    turn_id: str
+    mode: str
+    numbers: dict[str, Any]
+    prompt: Sequence[Mapping[str, Any]]
+    sources: Sequence[Mapping[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
 class SettledTurn:
     """Everything the last transaction of a turn writes but the log of questions. `prompt` None: none was sent."""
 
@@ -154,23 +165,18 @@ def list_running(session: Session) -> list[TurnRow]:
     return [_turn_row(turn) for turn in session.scalars(select(Turn).where(Turn.state == "running"))]
 
 
-def mark_prompted(
-    session: Session,
-    turn_id: str,
-    *,
-    mode: str,
-    numbers: dict[str, Any],
-    prompt: Sequence[Mapping[str, Any]],
-    sources: Sequence[Mapping[str, Any]],
-) -> None:
-    """Keeps what is known once retrieval is over, so that a kill leaves the sources and the receipt behind."""
+def mark_prompted(session: Session, message_id: int, marked: Prompted) -> None:
+    """Keeps what is known once retrieval is over, so that a kill leaves sources and receipt behind. A turn that is
+    settled already stays as it is."""
     session.execute(
-        update(Turn).where(Turn.id == turn_id).values(mode=mode, numbers=numbers, prompt=[dict(m) for m in prompt])
+        update(Turn)
+        .where(Turn.id == marked.turn_id, Turn.state == "running")
+        .values(mode=marked.mode, numbers=marked.numbers, prompt=[dict(message) for message in marked.prompt])
     )
     session.execute(
         update(Message)
-        .where(Message.turn_id == turn_id, Message.role == "assistant")
-        .values(sources=[dict(source) for source in sources])
+        .where(Message.id == message_id, Message.status == "streaming")
+        .values(sources=[dict(source) for source in marked.sources])
     )
 
 

@@ -11,10 +11,12 @@ from contextlib import contextmanager
 
 from app.logs import kv
 from app.store import turns
-from app.store.engine import Database, StoreError
+from app.store.engine import Database, Session, StoreError
 from app.turns.settle import Draft
 
 BEAT_S = 0.7
+
+_NOTHING = (0, 0, False)
 
 _log = logging.getLogger(__name__)
 
@@ -30,7 +32,7 @@ class DraftWriter:
         self._database = database
         self._beat_s = beat_s
         self._open: dict[int, Draft] = {}
-        self._written: dict[int, tuple[int, int]] = {}
+        self._written: dict[int, tuple[int, int, bool]] = {}
 
     @contextmanager
     def keeping(self, draft: Draft) -> Generator[None]:
@@ -53,10 +55,26 @@ class DraftWriter:
 
     async def write(self) -> int:
         """Writes what changed since the last time; how many drafts that were. Text only grows: lengths tell."""
-        sizes = {key: (len(draft.content), len(draft.thinking)) for key, draft in self._open.items()}
-        changed = [key for key, size in sizes.items() if self._written.get(key, (0, 0)) != size]
-        rows = [(key, self._open[key].content, self._open[key].thinking) for key in changed]
-        if rows:
-            await self._database.awrite(lambda session: turns.save_drafts(session, rows))
-            self._written.update({key: sizes[key] for key in changed if key in self._open})
-        return len(rows)
+        states = {key: _state(draft) for key, draft in self._open.items()}
+        changed = {key: self._open[key] for key, state in states.items() if self._written.get(key, _NOTHING) != state}
+        texts = [(key, draft.content, draft.thinking) for key, draft in changed.items()]
+        prompted = [
+            (key, draft.prompted)
+            for key, draft in changed.items()
+            if draft.prompted is not None and not self._written.get(key, _NOTHING)[2]
+        ]
+        if not changed:
+            return 0
+
+        def save(session: Session) -> None:
+            for message_id, marked in prompted:
+                turns.mark_prompted(session, message_id, marked)
+            turns.save_drafts(session, texts)
+
+        await self._database.awrite(save)
+        self._written.update({key: states[key] for key in changed if key in self._open})
+        return len(changed)
+
+
+def _state(draft: Draft) -> tuple[int, int, bool]:
+    return len(draft.content), len(draft.thinking), draft.prompted is not None

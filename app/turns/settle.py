@@ -36,13 +36,18 @@ _log = logging.getLogger("app.chat")
 
 @dataclass
 class Draft:
-    """An answer as it grows: what the drafts and the last transaction write."""
+    """An answer as it grows: what the drafts and the last transaction write.
+
+    `facts` are numbers beside those of the log line, for the receipt. `prompted` is set once retrieval is over.
+    """
 
     message_id: int
     content: str = ""
     thinking: str = ""
     sources: Sequence[Mapping[str, Any]] = field(default_factory=list[Mapping[str, Any]])
     prompt: Sequence[Mapping[str, Any]] | None = None
+    facts: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    prompted: turns.Prompted | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +77,7 @@ def settle(session: Session, ending: Ending, stats: TurnStats, draft: Draft, *, 
             thinking=draft.thinking,
             sources=draft.sources,
             mode=stats.mode,
-            numbers=stats.numbers(),
+            numbers={**stats.numbers(), **draft.facts},
             prompt=draft.prompt,
             now=now,
         ),

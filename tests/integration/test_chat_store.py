@@ -169,20 +169,22 @@ def test_a_draft_never_overwrites_a_settled_answer(store: Database) -> None:
     draft = store.read(lambda s: chats.answer_of(s, LOCAL_USER_ID, "t1"))
     store.write(lambda s: settle(s, begun))
     store.write(lambda s: turns.save_drafts(s, [(begun.message_id, "Night", "hm")]))
+    late = turns.Prompted("t1", "deflected", {}, [], [])
+    store.write(lambda s: turns.mark_prompted(s, begun.message_id, late))
     final = store.read(lambda s: chats.answer_of(s, LOCAL_USER_ID, "t1"))
     assert draft is not None
     assert final is not None
     assert (draft.content, draft.thinking) == ("Night", "hm")
-    assert final.content == "Nightly [1]."
+    assert (final.content, final.sources) == ("Nightly [1].", ({"n": 1, "cited": True},))
+    assert store.read(lambda s: turns.get_turn(s, LOCAL_USER_ID, "t1")).mode == "grounded"
 
 
 def test_an_interrupted_turn_keeps_its_text_and_sources(store: Database) -> None:
     """What was written before a kill is what the page shows after it."""
     begun = store.write(lambda s: turns.begin_turn(s, new()))
     sources = [{"n": 1, "path": "a.md"}]
-    store.write(
-        lambda s: turns.mark_prompted(s, "t1", mode="grounded", numbers={"chunks": 1}, prompt=[], sources=sources)
-    )
+    marked = turns.Prompted("t1", "grounded", {"chunks": 1}, [], sources)
+    store.write(lambda s: turns.mark_prompted(s, begun.message_id, marked))
     store.write(lambda s: turns.save_drafts(s, [(begun.message_id, "Half an ans", "")]))
     store.write(lambda s: turns.interrupt_turn(s, "t1", NOW))
     answer = store.read(lambda s: chats.get_message(s, LOCAL_USER_ID, begun.message_id))

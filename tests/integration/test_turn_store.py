@@ -83,9 +83,8 @@ def test_the_sweep_interrupts_what_a_kill_left_and_logs_what_is_known(
     """The text stays, the line has `-` where only the dead process knew."""
     prompted, early = begin(database, "t1"), begin(database, "t2")
     numbers = {"model": "qwen3", "top_score": 0.7, "chunks": 4, "retrieval_ms": 12, "rounds": 0}
-    database.write(
-        lambda s: turns.mark_prompted(s, "t1", mode="grounded", numbers=numbers, prompt=[], sources=[{"n": 1}])
-    )
+    marked = turns.Prompted("t1", "grounded", numbers, [], [{"n": 1}])
+    database.write(lambda s: turns.mark_prompted(s, prompted.message_id, marked))
     database.write(lambda s: turns.save_drafts(s, [(prompted.message_id, "Half", "")]))
     with caplog.at_level(logging.INFO, "app.chat"):
         settle.sweep_at_start(database, NOW)
@@ -117,12 +116,16 @@ def test_drafts_are_written_once_per_change(database: Database) -> None:
             counts += [await writer.write(), await writer.write()]
             draft.thinking = "hm"
             counts.append(await writer.write())
+            draft.prompted = turns.Prompted("t1", "grounded", {"chunks": 1}, [], [{"n": 1}])
+            counts += [await writer.write(), await writer.write()]
         counts.append(await writer.write())
         return counts
 
-    assert asyncio.run(test()) == [0, 1, 0, 1, 0]
+    assert asyncio.run(test()) == [0, 1, 0, 1, 1, 0, 0]
     answer = database.read(lambda s: chats.get_message(s, LOCAL_USER_ID, begun.message_id))
     assert (answer.content, answer.thinking, answer.status) == ("Night", "hm", "streaming")
+    assert answer.sources == ({"n": 1},)
+    assert database.read(lambda s: turns.get_turn(s, LOCAL_USER_ID, "t1")).mode == "grounded"
 
 
 def test_drafts_go_on_after_a_write_that_failed(database: Database, caplog: pytest.LogCaptureFixture) -> None:
