@@ -167,5 +167,5 @@ class Attempt:
     def _struck(self) -> Failure:
         clock: _Clock = "total" if self._deadline <= self._until else self._running
         seconds = getattr(self._endpoint, f"{clock}_s", LINGER_S)
-        params = {"server": self._endpoint.server, "seconds": f"{seconds:g}"}
+        params = {"server": self._endpoint.server, "limit": f"{seconds:g}"}
         return Failure("llm_timeout", clock, setting=f"LLM_{clock.upper()}_S", params=params)
