@@ -8,7 +8,7 @@ import os
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -82,6 +82,12 @@ class Settings(BaseSettings):
     @classmethod
     def _from_root(cls, value: Path) -> Path:
         return value if value.is_absolute() else ROOT / value
+
+    @model_validator(mode="after")
+    def _embed_model_is_named(self) -> "Settings":
+        if self.embed_base_url and not self.embed_model:
+            raise ValueError("EMBED_BASE_URL needs EMBED_MODEL: vectors are kept under the model's name")
+        return self
 
     def is_locked(self, field: str) -> bool:
         """Whether the environment (or `.env`) fixes `field`, so that the page may not change it."""
