@@ -172,18 +172,17 @@ def _is_layout(table: LexborNode) -> bool:
 
 
 def _table(table: LexborNode) -> str:
-    """Rows as `| a | b |`, under their header when the first row is one."""
+    """Rows as `| a | b |`; the first one is taken for the header, as Markdown has it."""
     caption = table.css_first("caption")
-    lines = [_cell(caption)] if caption is not None and _cell(caption) else []
+    lines = [_cell(caption), ""] if caption is not None and _cell(caption) else []
     is_first = True
     for row in table.css("tr"):
-        cells = row.css("td, th")
-        texts = [_cell(cell) for cell in cells]
+        texts = [_cell(cell) for cell in row.css("td, th")]
         if not any(texts):
             continue
         lines.append("| " + " | ".join(texts) + " |")
-        if is_first and ((row.parent is not None and row.parent.tag == "thead") or all(c.tag == "th" for c in cells)):
-            lines.append("|" + " --- |" * len(cells))
+        if is_first:
+            lines.append("|" + " --- |" * len(texts))
         is_first = False
     return "\n".join(lines)
 
