@@ -1,0 +1,119 @@
+"""A document's canonical text as readable HTML, with a passage set off and its supporting words marked.
+
+Every character that is shown comes from its own offset of the canonical text, so a citation is marked exactly whatever
+the format was. Reads just enough markup (headings, lists, code, tables, inline code, emphasis) to set a page; it is no
+Markdown renderer, shows no image and makes no link. Called by the reader page.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from html import escape
+
+from markupsafe import Markup
+
+from app.render.outline import Block, Span, read_blocks
+
+_INLINE = re.compile(
+    r"(?P<code>(?P<ticks>`{1,3})(?!`)(?P<code_text>.+?)(?<!`)(?P=ticks)(?!`))"
+    r"|(?P<strong>\*\*(?=\S)(?P<strong_text>.+?)(?<=\S)\*\*)"
+    r"|(?P<link>!?\[(?P<link_text>[^\[\]\n]*)\]\([^()\s]*(?:\([^()\s]*\))?[^()\n]{0,200}\))"
+)
+_PROSE = frozenset({"", ".md", ".markdown", ".rst", ".txt", ".text", ".html", ".htm", ".pdf", ".docx", ".log", ".org"})
+_TEXT_MIMES = ("text/markdown", "text/x-rst", "text/html", "application/pdf", "application/xhtml+xml")
+
+
+def reader_html(
+    text: str,
+    mime: str,
+    *,
+    path: str = "",
+    passage: Span | None = None,
+    support: Sequence[Span] = (),
+) -> Markup:
+    """The document's HTML.
+
+    Args:
+        text: The canonical text.
+        mime: Decides, with the suffix of `path`, whether it is prose or shown as it stands.
+        passage: `(start, end)` in `text`: wrapped in `<section class="passage" id="passage">`.
+        support: Spans in `text` that get `<mark>`.
+    """
+    cuts = sorted(at for at in (passage or ()) if 0 < at < len(text))
+    blocks = read_blocks(text, cuts, prose=_is_prose(mime, path))
+    page = _Page(text, sorted(support), keep_lines=mime == "text/plain")
+    return Markup("".join(_sections(page, blocks, passage)))  # noqa: S704 - every text is escaped by _Page
+
+
+def _is_prose(mime: str, path: str) -> bool:
+    if mime in _TEXT_MIMES or mime.startswith("application/vnd.openxmlformats"):
+        return True
+    name = path.rpartition("/")[2].lower()
+    suffix = "." + name.rpartition(".")[2] if "." in name else ""
+    return mime == "text/plain" and suffix in _PROSE
+
+
+def _sections(page: "_Page", blocks: Sequence[Block], passage: Span | None) -> Iterator[str]:
+    """Wraps the blocks of the passage; an empty passage (text changed since) wraps none."""
+    inside = False
+    for block in blocks:
+        now = passage is not None and block.start < passage[1] and block.end > passage[0]
+        if now and not inside:
+            yield '<section class="passage" id="passage" tabindex="-1">'
+        if inside and not now:
+            yield "</section>"
+        inside = now
+        yield page.block(block)
+    if inside:
+        yield "</section>"
+
+
+class _Page:
+    """Writes blocks; knows which spans are marked."""
+
+    def __init__(self, text: str, marks: Sequence[Span], *, keep_lines: bool) -> None:
+        self._text = text
+        self._marks = marks
+        self._joint, self._flow = ("\n", "lines") if keep_lines else (" ", "flow")
+
+    def block(self, block: Block) -> str:
+        """One block's HTML."""
+        if block.kind in ("code", "table"):
+            body = "\n".join(self._marked(start, end) for start, end in block.spans)
+            return f'<div class="code"><pre tabindex="0"><code>{body}</code></pre></div>'
+        body = self._joint.join(self._line(start, end) for start, end in block.spans)
+        if block.kind == "heading":
+            level = min(6, 1 + block.level)
+            return f"<h{level}>{body}</h{level}>"
+        if block.kind == "item":
+            mark = escape(block.label)
+            return f'<p class="item depth-{min(block.level, 4)}"><span class="item-mark">{mark}</span>{body}</p>'
+        return f'<p class="{self._flow}">{body}</p>'
+
+    def _line(self, start: int, end: int) -> str:
+        parts: list[str] = []
+        at = start
+        for found in _INLINE.finditer(self._text, start, end):
+            parts.append(self._marked(at, found.start()))
+            name = next(name for name in ("code", "strong", "link") if found.group(name) is not None)
+            inner = self._marked(*found.span(f"{name}_text"))
+            parts.append(_styled(name, inner))
+            at = found.end()
+        return "".join([*parts, self._marked(at, end)])
+
+    def _marked(self, start: int, end: int) -> str:
+        """`text[start:end]` escaped, marked spans in `<mark>`."""
+        parts: list[str] = []
+        at = start
+        for mark_start, mark_end in self._marks:
+            left, right = max(mark_start, at), min(mark_end, end)
+            if left < right:
+                parts.append(escape(self._text[at:left], quote=False))
+                parts.append(f"<mark>{escape(self._text[left:right], quote=False)}</mark>")
+                at = right
+        return "".join([*parts, escape(self._text[at:end], quote=False)])
+
+
+def _styled(name: str, inner: str) -> str:
+    if name == "code":
+        return f"<code>{inner}</code>"
+    return f"<strong>{inner}</strong>" if name == "strong" else inner

@@ -1,0 +1,102 @@
+"""The reader shows every format readably, with exactly the cited characters marked."""
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from selectolax.lexbor import LexborHTMLParser
+
+from app.render.highlight import reader_html
+from tests.unit.render.allowed import violations
+
+HOSTILE = json.loads((Path(__file__).parents[2] / "fixtures" / "hostile_markdown.json").read_text("utf-8"))
+BITS = st.sampled_from(["a ", "b\n", "\n", "# ", "`c`", "**d**", "- ", "```\n", "    ", "| ", "::\n", "===\n"])
+PAGE = """# Backups
+
+Run `restic forget` **first**, then [read on](https://a.example/x).
+It spans two lines.
+
+- one item
+  goes on
+1. numbered
+
+```sh
+restic check
+```
+
+| a | b |
+|---|---|
+| 1 | 2 |
+"""
+
+
+def test_headings_lists_code_and_tables_are_set() -> None:
+    """Markup characters go, words stay."""
+    html = reader_html(PAGE, "text/markdown")
+    assert "<h2>Backups</h2>" in html
+    assert "Run <code>restic forget</code> <strong>first</strong>, then read on. It spans two lines." in html
+    assert '<span class="item-mark">–</span>one item goes on' in html
+    assert '<span class="item-mark">1.</span>numbered' in html
+    assert "<code>restic check</code></pre>" in html
+    assert "| 1 | 2 |" in html
+
+
+def test_restructured_text_headings_and_literal_blocks_are_set() -> None:
+    """Underlines and `::` say what is what."""
+    html = reader_html("Title\n=====\n\nRun this::\n\n    borg create\n\n    borg prune\n\nDone.", "text/x-rst")
+    assert "<h2>Title</h2>" in html
+    assert "<code>    borg create\n\n    borg prune</code>" in html
+    assert '<p class="flow">Done.</p>' in html
+
+
+def test_source_code_is_shown_as_it_stands() -> None:
+    """One block, every line."""
+    html = reader_html("def f():\n    return 1  # a < b\n", "text/x-python", path="f.py")
+    assert "<code>def f():\n    return 1  # a &lt; b</code>" in html
+
+
+def test_plain_text_keeps_its_lines() -> None:
+    """Its author broke them on purpose."""
+    assert reader_html("one\ntwo", "text/plain", path="a.txt") == '<p class="lines">one\ntwo</p>'
+    assert '<div class="code">' in reader_html("one\ntwo", "text/plain", path="a.conf")
+
+
+def test_the_passage_is_set_off_and_the_support_marked() -> None:
+    """Blocks outside of it stay outside."""
+    text = "Before it.\n\nThe passage says this much.\n\nAfter it."
+    start, end = text.index("The"), text.index("\n\nAfter")
+    support = (text.index("says"), text.index(" much"))
+    html = reader_html(text, "text/markdown", passage=(start, end), support=[support])
+    tree = LexborHTMLParser(html)
+    assert [node.text() for node in tree.css("#passage")] == ["The passage says this much."]
+    assert [node.text() for node in tree.css("mark")] == ["says this"]
+
+
+def test_a_passage_that_begins_inside_a_paragraph_cuts_it() -> None:
+    """The rest of the paragraph is not claimed as evidence."""
+    text = "One sentence. Two sentences. Three sentences."
+    start, end = text.index("Two"), text.index(" Three")
+    tree = LexborHTMLParser(reader_html(text, "text/markdown", passage=(start, end)))
+    assert [node.text() for node in tree.css("#passage")] == ["Two sentences."]
+
+
+@given(st.lists(BITS, max_size=30), st.data())
+def test_a_mark_covers_only_its_own_characters(bits: list[str], data: st.DataObject) -> None:
+    """For any text and any span, marked words are a part of the span's text and HTML stays allowed."""
+    text = "".join(bits)
+    start = data.draw(st.integers(0, len(text)))
+    end = data.draw(st.integers(start, len(text)))
+    html = reader_html(text, "text/markdown", passage=(start, end), support=[(start, end)])
+    shown = "".join(node.text() for node in LexborHTMLParser(html).css("mark"))
+    it = iter(text[start:end])
+    assert all(character in it for character in shown)
+    assert violations(html) == []
+
+
+@pytest.mark.parametrize("payload", HOSTILE)
+def test_a_hostile_document_leaves_only_allowed_html(payload: str) -> None:
+    """As prose and as code."""
+    for mime in ("text/markdown", "text/plain", "application/json"):
+        assert violations(reader_html(payload, mime, passage=(0, 5), support=[(0, 3)])) == []
