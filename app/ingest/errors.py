@@ -1,6 +1,7 @@
 """Why a document could not be taken in. Pure.
 
-    IngestError (AppError)    code `ingest_<reason>`; the reason is what `documents.error` stores
+    IngestError (AppError)      code `ingest_<reason>`; the reason is what `documents.error` stores
+    └── ExtractorClosedError    internal; Docent is stopping, the document itself is fine
 
 Raised by `app.ingest.extract` and the pipeline, caught by the worker, which marks that one document failed. It is never
 an HTTP response.
@@ -52,3 +53,10 @@ class IngestError(AppError):
     def retryable(self) -> bool:
         """Whether reading the same file again may help."""
         return self.reason in RETRYABLE
+
+
+class ExtractorClosedError(IngestError):
+    """The extractor was closed before or while it read this document; nothing is known about the document."""
+
+    def __init__(self) -> None:
+        super().__init__("internal")

@@ -1,0 +1,96 @@
+"""The extraction child: `python -m app.ingest.extract.child '{"memory_bytes": …}'`, frames on its pipes.
+
+Started by `extractor`. It extracts and chunks one document at a time until its standard input ends. It imports no
+server, database or settings, so that it starts fast and holds no secrets.
+"""
+
+import gc
+import os
+import resource
+import sys
+import time
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import orjson
+
+from app.ingest.chunking import chunk
+from app.ingest.errors import IngestError
+from app.ingest.extract import sandbox
+from app.ingest.extract.dispatch import SizeLimits, extract
+from app.ingest.extract.wire import HEADER_BYTES, frame, pack, payload_size
+
+_PROGRESS_S = 0.2
+_RECYCLE_KIB = 320 * 1024
+"""Peak memory after which the process makes room for a fresh one, in KiB as `ru_maxrss` counts on Linux."""
+
+Send = Callable[[dict[str, Any]], None]
+
+
+def main() -> None:
+    """Takes the limits from the command line, gives up every right it can, and serves."""
+    options = orjson.loads(sys.argv[1])
+    requests = os.fdopen(os.dup(0), "rb")
+    replies = os.fdopen(os.dup(1), "wb", buffering=0)
+    # A library that prints must not write into the frames.
+    null = os.open(os.devnull, os.O_RDWR)
+    for standard in (0, 1, 2):
+        os.dup2(null, standard)
+    gc.freeze()
+    gc.set_threshold(50_000)
+    sandbox.harden(options["memory_bytes"])
+    serve(requests, replies, SizeLimits(options["max_bytes"], options["max_chars"]))
+
+
+def serve(requests: BinaryIO, replies: BinaryIO, limits: SizeLimits) -> None:
+    """Answers requests until they end, or until this process has grown too big to keep."""
+
+    def send(message: dict[str, Any]) -> None:
+        data = memoryview(frame(message))
+        while data:
+            data = data[replies.write(data) :]
+
+    while len(header := requests.read(HEADER_BYTES)) == HEADER_BYTES:
+        request = orjson.loads(requests.read(payload_size(header)))
+        reply = answer(request, limits, send)
+        reply["last"] = bool(reply.get("last")) or resource.getrusage(resource.RUSAGE_SELF).ru_maxrss > _RECYCLE_KIB
+        send(reply)
+        if reply["last"]:
+            return
+
+
+def answer(request: dict[str, Any], limits: SizeLimits, send: Send) -> dict[str, Any]:
+    """The final message for one request; never raises."""
+    try:
+        sandbox.allow_cpu(request["cpu_s"])
+        path = Path(os.fsdecode(bytes.fromhex(request["path"])))
+        extraction = extract(path, request["name"], limits, _progress(send))
+        return pack(extraction, chunk(extraction))
+    except IngestError as error:
+        return {"error": error.reason}
+    except MemoryError:
+        return {"error": "too_large", "last": True}
+    except RecursionError:
+        return {"error": "corrupt"}
+    except Exception as error:  # noqa: BLE001 - the child's edge: one document's crash is an answer, not an exit
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        detail = f"{type(error).__name__} at {Path(place.filename).name}:{place.lineno}"
+        return {"error": "internal", "detail": detail}
+
+
+def _progress(send: Send) -> Callable[[int, int], None]:
+    due = time.monotonic() + _PROGRESS_S
+
+    def on_page(done: int, total: int) -> None:
+        nonlocal due
+        if time.monotonic() >= due:
+            due = time.monotonic() + _PROGRESS_S
+            send({"page": done, "pages": total})
+
+    return on_page
+
+
+if __name__ == "__main__":
+    main()
