@@ -135,6 +135,12 @@ def parse_question(messages: ChatMessages) -> str:
     return rearm(asked[-1]) if asked else ""
 
 
+def parse_history(messages: ChatMessages) -> list[PastTurn]:
+    """The past turns, oldest first."""
+    talk = [rearm(str(message["content"])) for message in messages if message["role"] in ("user", "assistant")]
+    return [PastTurn(question, answer) for question, answer in zip(talk[:-1:2], talk[1:-1:2], strict=True)]
+
+
 def parse_documents(messages: ChatMessages) -> int | None:
     """How many documents a deflecting prompt says were searched; None for any other prompt."""
     system = _system(messages)

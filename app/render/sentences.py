@@ -32,7 +32,7 @@ def sentences(text: str) -> list[Sentence]:
     """
     units: list[Sentence] = []
     for block in _Blocks(text).read():
-        if block.kind == "prose":
+        if block.kind == "prose" or (block.indented and _reads_as_prose(text[block.start : block.end])):
             units.extend(_split(text, block.start, block.end))
         elif trimmed := _trim(text, block.start, block.end):
             units.append(Sentence(*trimmed, block.kind))
@@ -60,6 +60,7 @@ _FENCE = re.compile(r"\s*(?:>\s?)*(?:[-*+]\s+|\d{1,3}[.)]\s+)?(`{3,}|~{3,})([^`\
 _RULE = re.compile(r"([=\-~^\"'*+#`_.:])\1{2,}|[=\-+|: ]{3,}")
 _ATX = re.compile(r"\s{0,3}#{1,6}\s+")
 _ITEM = re.compile(r"\s*(?:[-*+•–:]|\(?\d{1,3}[.)]|#\.)\s+(?:\[[ xX]\]\s+)?")
+_OPTION = re.compile(r"\s*(?=--?[A-Za-z])")
 _QUOTE = re.compile(r"\s*(?:>\s?)+")
 _DIRECTIVE = re.compile(r"\s*\.\.\s+([\w-]+)::\s*")
 _ADMONITION = re.compile(r"\s*(?:!!!|\?\?\?\+?|===)\s+")
@@ -73,6 +74,8 @@ class _Block:
     end: int
     kind: Kind
     lines: int = 1
+    indented: bool = False
+    """Code by its indentation alone: nothing says so."""
 
 
 class _Blocks:
@@ -134,7 +137,7 @@ class _Blocks:
             self._open.end = start + len(line)
         else:
             self._close()
-            self._open = _Block(start, start + len(line), "code")
+            self._open = _Block(start, start + len(line), "code", indented=self._literal is None)
         return True
 
     def _in_code(self) -> bool:
@@ -156,7 +159,10 @@ class _Blocks:
             self._single(start, end, "row")
         elif stripped.startswith(".. ") or stripped == "..":
             self._directive(start, line, end)
-        elif opener := _ADMONITION.match(line) or _ITEM.match(line):
+        elif label := _ADMONITION.match(line):
+            self._single(start + label.end(), end, "heading")
+            self._nested = True
+        elif opener := _ITEM.match(line) or _OPTION.match(line):
             self._close()
             self._nested = True
             self._text_line(start + opener.end(), end, line)
@@ -213,6 +219,13 @@ _ABBREVIATIONS = re.compile(
     r"z\.b|d\.h|u\.a|bzw|usw|evtl|ggf|sog|inkl|exkl|bspw|vgl|p\.ej|ej|sra"
 )
 _BEFORE_NUMBER = re.compile(r"no|nr|fig|pp?|vol|sec|ch|art|abb|eq|ver|v")
+
+
+def _reads_as_prose(block: str) -> bool:
+    """Whether an indented block is a description rather than code: at least eight words, nearly all of letters."""
+    words = block.split()
+    plain = sum(word.strip("\"'`*_().,;:!?").replace("-", "").replace("'", "").isalpha() for word in words)
+    return len(words) >= 8 and plain >= 0.8 * len(words)
 
 
 def _split(text: str, start: int, end: int) -> Iterator[Sentence]:

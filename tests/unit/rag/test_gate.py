@@ -5,7 +5,8 @@ import asyncio
 import pytest
 from sqlalchemy.exc import OperationalError
 
-from app.rag.gate import NOT_SEARCHED, Gate, RetrievalError, leans, queries_for, retrieve
+from app.rag.follow_ups import leans, queries_for
+from app.rag.gate import NOT_SEARCHED, Gate, RetrievalError, retrieve
 from app.rag.prompts import PastTurn
 from app.search.hits import Hit, SearchFilters
 from app.settings import Settings

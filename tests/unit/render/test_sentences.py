@@ -107,9 +107,27 @@ def test_text_indented_under_an_item_or_admonition_is_no_code() -> None:
     assert kinds(text) == [
         ("prose", "item"),
         ("prose", "more of it."),
-        ("prose", "note"),
+        ("heading", "note"),
         ("prose", "Body."),
         ("prose", "Two."),
+    ]
+
+
+def test_an_indented_description_is_prose_but_indented_code_is_code() -> None:
+    """Documents indent both; only one of them can be quoted as sentences."""
+    text = "Term\n\n    Sends broadcasts to the local network every minute. The packets hold the device.\n"
+    assert kinds(text)[1:] == [
+        ("prose", "Sends broadcasts to the local network every minute."),
+        ("prose", "The packets hold the device."),
+    ]
+    assert kinds("Term\n\n    x = run(a, b[1], *c) + 3; y = x // 2; z = 4")[1][0] == "code"
+
+
+def test_options_of_a_manual_page_are_told_apart() -> None:
+    """Without blank lines between them they would be one endless sentence."""
+    assert split("--pack-size size  set it (MiB)\n   more of it\n-q, --quiet  say nothing") == [
+        "--pack-size size  set it (MiB)\n   more of it",
+        "-q, --quiet  say nothing",
     ]
 
 
