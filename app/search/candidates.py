@@ -72,7 +72,7 @@ def _located(session: Session, shas: Sequence[str], visible: Select[int]) -> lis
 
 def _select(session: Session, *conditions: ColumnElement[bool]) -> list[Candidate]:
     rows = session.execute(select(Chunk.id, Chunk.document_id, Chunk.sha256).where(*conditions).order_by(Chunk.id))
-    return [Candidate(*row) for row in rows.tuples()]
+    return [Candidate(*row) for row in rows]
 
 
 def _distinct(candidates: Sequence[Candidate]) -> list[Candidate]:

@@ -87,7 +87,8 @@ def weigh(session: Session, terms: Sequence[Term]) -> list[WeightedTerm]:
     counts: dict[str, int] = {}
     for start in range(0, len(terms), _BATCH):
         stems = [term.stem for term in terms[start : start + _BATCH]]
-        counts.update(session.execute(select(_TERMS.c.term, _TERMS.c.doc).where(_TERMS.c.term.in_(stems))).tuples())
+        rows = session.execute(select(_TERMS.c.term, _TERMS.c.doc).where(_TERMS.c.term.in_(stems)))
+        counts.update((row.term, row.doc) for row in rows)
     return [
         WeightedTerm(term, count := counts.get(term.stem, 0), math.log(1 + (total - count + 0.5) / (count + 0.5)))
         for term in terms

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import CursorResult, delete, exists, insert, select, update
+from sqlalchemy import CursorResult, Table, delete, exists, insert, select, update
 from sqlalchemy.orm import Session
 
 from app.store.models import Chunk, Document, Generation, Vector
@@ -116,7 +116,7 @@ def add_vectors(session: Session, generation_id: int, shas: Sequence[str], matri
         return 0
     halves = matrix.astype("<f2")
     result = session.execute(
-        insert(Vector).prefix_with("OR IGNORE", dialect="sqlite"),
+        insert(cast("Table", Vector.__table__)).prefix_with("OR IGNORE", dialect="sqlite"),
         [
             {"generation_id": generation_id, "sha256": sha, "embedding": half.tobytes()}
             for sha, half in zip(shas, halves, strict=True)
