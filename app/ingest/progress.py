@@ -15,6 +15,8 @@ from app.clock import Clock
 from app.store.documents import Progress
 
 WINDOW_S = 60.0
+LINGER_S = 6.0
+"""How long a finished batch is still counted, so that a page can show its end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +59,7 @@ class ProgressBoard:
         self._stages: dict[int, Stage] = {}
         self._embedded: deque[tuple[float, int]] = deque()
         self._began: datetime | None = None
+        self._idle_since: float | None = None
 
     def set(self, document_id: int, stage: Stage) -> None:
         """Notes a document's stage."""
@@ -82,11 +85,15 @@ class ProgressBoard:
         """A lane has something to do: a batch begins, if none is going on."""
         with self._lock:
             self._began = self._began or self._clock.now()
+            self._idle_since = None
 
     def note_idle(self) -> None:
-        """Nothing is left to do: the next work is a new batch."""
+        """Nothing is left to do: after a moment, the next work is a new batch."""
+        now = self._clock.monotonic()
         with self._lock:
-            self._began = None
+            self._idle_since = now if self._idle_since is None else self._idle_since
+            if now - self._idle_since >= LINGER_S:
+                self._began = None
 
     def began(self) -> datetime:
         """When the current batch began; now, if there is none."""

@@ -82,6 +82,11 @@ def ids_of(session: Session, document_id: int) -> list[int]:
     return list(session.scalars(select(Chunk.id).where(Chunk.document_id == document_id)))
 
 
+def having_chunks(session: Session, document_ids: Sequence[int]) -> list[int]:
+    """Those of the documents that have passages."""
+    return list(session.scalars(select(Chunk.document_id).where(Chunk.document_id.in_(document_ids)).distinct()))
+
+
 def still_used(session: Session, shas: Sequence[str]) -> set[str]:
     """Those of the keys that some passage holds now."""
     return set(session.scalars(select(Chunk.sha256).where(Chunk.sha256.in_(shas)).distinct()))

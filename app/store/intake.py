@@ -14,7 +14,7 @@ from sqlalchemy import and_, delete, exists, insert, select, update
 from sqlalchemy.orm import Session
 
 from app.store.models.library import Chunk, Collection, Document
-from app.store.models.vectors import Generation, Vector
+from app.store.models.vectors import Vector
 
 Source = Literal["upload", "folder"]
 
@@ -150,6 +150,11 @@ def mark_queued(session: Session, document_ids: Sequence[int]) -> None:
     session.execute(query.values(status="queued"))
 
 
+def mark_all_queued(session: Session) -> None:
+    """At start, when no worker lives: nothing is being read."""
+    session.execute(update(Document).where(Document.status == "parsing").values(status="queued"))
+
+
 def mark_read(session: Session, document_id: int, values: Mapping[str, Any], now: datetime) -> None:
     """Stores what extraction gave (title, mime, encoding, pages, text, text_yield, sha256, bytes): now `embedding`."""
     session.execute(
@@ -159,16 +164,16 @@ def mark_read(session: Session, document_id: int, values: Mapping[str, Any], now
     )
 
 
-def mark_ready(session: Session, document_ids: Sequence[int], generation_id: int) -> list[int]:
-    """Turns those `ready` that have every vector of the generation; returns their ids."""
+def mark_ready(session: Session, document_ids: Sequence[int], generation_id: int) -> set[int]:
+    """Turns those `ready` that have every vector of the generation; returns those still `embedding`: their text was
+    replaced meanwhile. Documents in another state are left alone."""
     missing = exists().where(
         Chunk.document_id == Document.id,
         ~exists().where(Vector.generation_id == generation_id, Vector.sha256 == Chunk.sha256),
     )
-    query = select(Document.id).where(Document.id.in_(document_ids), Document.status == "embedding", ~missing)
-    ready = list(session.scalars(query))
-    session.execute(update(Document).where(Document.id.in_(ready)).values(status="ready", error=None))
-    return ready
+    embedding = (Document.id.in_(document_ids), Document.status == "embedding")
+    session.execute(update(Document).where(*embedding, ~missing).values(status="ready", error=None))
+    return set(session.scalars(select(Document.id).where(*embedding)))
 
 
 def mark_embedding(session: Session, document_ids: Sequence[int], error: str | None = None) -> None:
@@ -209,11 +214,6 @@ def is_sha_used(session: Session, sha256: str) -> bool:
     """Whether a living upload needs the stored file of that hash."""
     query = exists().where(and_(Document.sha256 == sha256, Document.source == "upload", Document.deleted_at.is_(None)))
     return bool(session.scalar(select(query)))
-
-
-def active_generation_id(session: Session) -> int | None:
-    """The generation that serves, None before the first embedding."""
-    return session.scalar(select(Generation.id).where(Generation.state == "active"))
 
 
 def waiting_for_vectors(session: Session) -> list[int]:

@@ -1,0 +1,213 @@
+"""Vectors behind the words: passages of documents in `embedding` become vectors until the document is `ready`.
+
+Owns what happens to a claimed `embed` job. Each distinct text is embedded once per generation, in small batches with a
+short transaction each, giving way while a turn streams. An embedder that cannot be reached costs a document nothing: it
+stays findable by words, says why it waits, and is tried again later.
+"""
+
+import logging
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from app.clock import Clock
+from app.ingest.chunking import CHUNKER_VERSION, embedded_text
+from app.ingest.progress import ProgressBoard
+from app.logs import kv
+from app.search.embeddings import Embedder
+from app.search.errors import EmbedError
+from app.store import chunks, intake, jobs, vectors
+from app.store.engine import Database, Session
+
+CLAIM_AT_ONCE = 8
+EMBED_AT_ONCE = 16
+LEASE_S = 60.0
+YIELD_MAX_S = 2.0
+"""How long a batch waits for a streaming turn; then one batch goes anyway, so that no stream starves it."""
+
+RETRY_BASE_S = 5.0
+RETRY_MAX_S = 300.0
+QUEUE_AT_ONCE = 500
+
+_log = logging.getLogger("app.ingest")
+
+
+@dataclass(slots=True)
+class _Open:
+    """A claimed document and the texts it still waits for."""
+
+    job: jobs.ClaimedJob
+    document_id: int
+    missing: set[str] = field(default_factory=set[str])
+
+
+class Embedding:
+    """The embedding lane's work.
+
+    Args:
+        busy: Whether a turn is streaming just now.
+        stopping: Set when the process wants to end; asked between batches.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        embedder: Embedder,
+        board: ProgressBoard,
+        clock: Clock,
+        busy: Callable[[], bool],
+        stopping: threading.Event,
+    ) -> None:
+        self._database = database
+        self._embedder = embedder
+        self._board = board
+        self._clock = clock
+        self._busy = busy
+        self._stopping = stopping
+        self._generation: vectors.ActiveGeneration | None = None
+        self._failures = 0
+
+    def claim(self) -> list[jobs.ClaimedJob]:
+        """Takes the next documents that lack vectors."""
+
+        def work(session: Session) -> list[jobs.ClaimedJob]:
+            now = self._clock.now()
+            for job in jobs.expired(session, "embed", now):
+                jobs.fail(session, job, "embed_failed", now)
+                if job.document_id is not None:
+                    intake.mark_embedding(session, [job.document_id], "embed_failed")
+            return jobs.claim(session, "embed", CLAIM_AT_ONCE, LEASE_S, now)
+
+        return self._database.write(work)
+
+    def run(self, claimed: Sequence[jobs.ClaimedJob]) -> None:
+        """Embeds what these documents miss; whatever is left over goes back into the queue."""
+        opened: list[_Open] = []
+        try:
+            generation = self._ensure_generation()
+            opened = self._open(claimed, generation.id)
+            self._close(opened, generation.id, [], None)
+            for batch in self._batches(opened):
+                if not self._give_way():
+                    break
+                texts = [embedded_text(text.title, text.heading, text.text) for text in batch]
+                matrix = self._embedder.embed_passages(texts)
+                self._close(opened, generation.id, [text.sha256 for text in batch], matrix)
+                self._board.note_embedded(len(batch))
+            self._failures = 0
+            self._give_back(opened)
+        except EmbedError as error:
+            self._put_off(opened, claimed, error)
+        except Exception:
+            self._generation = None
+            raise
+
+    def next_due(self) -> float | None:
+        """Seconds until there is a document to embed, None when there is none."""
+        return self._database.read(lambda session: jobs.next_due(session, "embed", self._clock.now()))
+
+    def _ensure_generation(self) -> vectors.ActiveGeneration:
+        if self._generation is not None:
+            return self._generation
+        dim = self._embedder.dim or self._embedder.embed_passages(["how many dimensions"]).shape[1]
+        now = self._clock.now()
+        generation = self._database.write(
+            lambda session: vectors.ensure_generation(session, self._embedder.model, dim, str(CHUNKER_VERSION), now)
+        )
+        if generation.fresh:
+            self._queue_all(generation.id)
+        self._generation = generation
+        return generation
+
+    def _queue_all(self, generation_id: int) -> None:
+        """Another embedder than before: every document needs its vectors anew."""
+        ids = self._database.read(lambda session: vectors.unembedded_documents(session, generation_id))
+        for start in range(0, len(ids), QUEUE_AT_ONCE):
+            some = ids[start : start + QUEUE_AT_ONCE]
+
+            def work(session: Session, some: list[int] = some) -> None:
+                intake.mark_embedding(session, some)
+                jobs.enqueue(session, [jobs.embed_job(document_id) for document_id in some], self._clock.now())
+
+            self._database.write(work)
+
+    def _open(self, claimed: Sequence[jobs.ClaimedJob], generation_id: int) -> list[_Open]:
+        def work(session: Session) -> list[_Open]:
+            return [
+                _Open(job, job.document_id, set(vectors.missing_shas(session, generation_id, job.document_id)))
+                for job in claimed
+                if job.document_id is not None
+            ]
+
+        return self._database.read(work)
+
+    def _batches(self, opened: Sequence[_Open]) -> Iterator[list[chunks.TextToEmbed]]:
+        """The missing texts, each once, read as they are needed."""
+        seen: set[str] = set()
+        batch: list[chunks.TextToEmbed] = []
+        for document in opened:
+            wanted = sorted(document.missing - seen)
+            seen |= document.missing
+            for start in range(0, len(wanted), EMBED_AT_ONCE):
+                some = wanted[start : start + EMBED_AT_ONCE]
+                batch += self._database.read(
+                    lambda session, some=some, document=document: chunks.texts_to_embed(
+                        session, document.document_id, some
+                    )
+                )
+                while len(batch) >= EMBED_AT_ONCE:
+                    yield batch[:EMBED_AT_ONCE]
+                    batch = batch[EMBED_AT_ONCE:]
+        if batch:
+            yield batch
+
+    def _close(
+        self, opened: list[_Open], generation_id: int, shas: Sequence[str], matrix: vectors.FloatMatrix | None
+    ) -> None:
+        """Stores a batch and lets go, in the same transaction, of every document that is complete by it."""
+        complete = [document for document in opened if not document.missing - set(shas)]
+
+        def work(session: Session) -> set[int]:
+            if matrix is not None:
+                used = chunks.still_used(session, shas)
+                keep = [place for place, sha in enumerate(shas) if sha in used]
+                vectors.add_vectors(session, generation_id, [shas[place] for place in keep], matrix[keep])
+            held = jobs.held(session, [document.job for document in complete])
+            mine = [document for document in complete if document.job.id in held]
+            waiting = intake.mark_ready(session, [document.document_id for document in mine], generation_id)
+            jobs.finish(session, [document.job for document in mine if document.document_id not in waiting])
+            again = [document.job for document in mine if document.document_id in waiting]
+            jobs.release(session, again, now=self._clock.now())
+            return {document.document_id for document in complete}
+
+        if matrix is None and not complete:
+            return
+        closed = self._database.write(work)
+        for document in opened:
+            document.missing -= set(shas)
+        opened[:] = [document for document in opened if document.document_id not in closed]
+
+    def _give_way(self) -> bool:
+        """Waits while a turn streams; False when the process wants to end."""
+        until = self._clock.monotonic() + YIELD_MAX_S
+        while self._busy() and self._clock.monotonic() < until and not self._stopping.wait(0.02):
+            pass
+        return not self._stopping.is_set()
+
+    def _give_back(self, opened: Sequence[_Open]) -> None:
+        rest = [document.job for document in opened]
+        if rest:
+            self._database.write(lambda session: jobs.release(session, rest, now=self._clock.now()))
+
+    def _put_off(self, opened: Sequence[_Open], claimed: Sequence[jobs.ClaimedJob], error: EmbedError) -> None:
+        rest = [document.job for document in opened] if opened else list(claimed)
+        delay = min(RETRY_MAX_S, RETRY_BASE_S * 2**self._failures)
+        self._failures += 1
+        _log.warning(kv("embedding_waits", reason=error.code, documents=len(rest), retry_s=round(delay)))
+
+        def work(session: Session) -> None:
+            jobs.release(session, rest, delay_s=delay, now=self._clock.now())
+            waiting = intake.waiting_for_vectors(session)
+            intake.mark_embedding(session, waiting, error.code)
+
+        self._database.write(work)

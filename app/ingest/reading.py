@@ -1,0 +1,141 @@
+"""One document's bytes become text and passages; no transaction is open meanwhile.
+
+Owns where the bytes come from (a stored upload, or a private copy of a folder's file, so that a file which grows or is
+swapped while it is read harms nobody) and what a fault means for the document. Parsing is `app.ingest.extract`'s,
+storing `app.ingest.pipeline`'s. Called by the worker.
+"""
+
+import errno
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from app.clock import Clock
+from app.ingest.chunking import ChunkDraft
+from app.ingest.errors import IngestError, IngestReason
+from app.ingest.extract.blocks import Extraction
+from app.ingest.folders import open_file
+from app.ingest.progress import PageCallback, ProgressBoard, Stage
+from app.ingest.stored_files import StoredFiles
+from app.logs import kv
+from app.store import intake, jobs
+
+RETRIED = frozenset({"internal", "unreadable"})
+"""Reasons tried again without being asked; a time-out would only hold up the others."""
+
+_log = logging.getLogger("app.ingest")
+
+
+class TextExtractor(Protocol):
+    """What is needed of `app.ingest.extract.extractor.Extractor`."""
+
+    def extract(
+        self, path: Path, name: str, on_page: PageCallback | None = None
+    ) -> tuple[Extraction, list[ChunkDraft]]:
+        """A file's text and passages; `name` only tells text formats apart.
+
+        Raises:
+            IngestError: with the reason a person is told.
+        """
+        ...
+
+    def close(self) -> None:
+        """Breaks off what is being read and takes no more."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A claimed job and the document it is about."""
+
+    job: jobs.ClaimedJob
+    item: intake.WorkItem
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """What reading a document gave: text and passages, or a reason. `sha256` and `bytes` are of what was really read;
+    `started` is monotonic."""
+
+    task: Task
+    started: float
+    extract_ms: int
+    sha256: str
+    bytes: int
+    extraction: Extraction | None = None
+    drafts: Sequence[ChunkDraft] = ()
+    reason: IngestReason | None = None
+    is_retryable: bool = False
+
+
+class DocumentReader:
+    """Reads documents, one at a time.
+
+    Args:
+        max_mb: The limit of a folder's file, in MiB; uploads were measured when they came.
+    """
+
+    def __init__(
+        self, files: StoredFiles, extractor: TextExtractor, board: ProgressBoard, clock: Clock, max_mb: int
+    ) -> None:
+        self._files = files
+        self._extractor = extractor
+        self._board = board
+        self._clock = clock
+        self._max_bytes = max_mb * 1024 * 1024
+
+    def read(self, task: Task) -> Read:
+        """Reads a document's text. Never raises for what the file is.
+
+        Raises:
+            OSError: when the data folder's disk is full; the document is not to blame.
+        """
+        started = self._clock.monotonic()
+        item = task.item
+        self._board.set(item.id, Stage("reading"))
+        try:
+            sha256, size, extraction, drafts = self._extract(item)
+        except Exception as error:  # noqa: BLE001 - worker edge: a document's fault is its own
+            reason = _reason(error, item)
+            is_retryable = reason in RETRIED and task.job.attempts < jobs.MAX_ATTEMPTS
+            return Read(
+                task,
+                started,
+                self._ms(started),
+                item.sha256,
+                item.bytes,
+                reason=reason,
+                is_retryable=is_retryable,
+            )
+        self._board.set(item.id, Stage("storing"))
+        return Read(task, started, self._ms(started), sha256, size, extraction, drafts)
+
+    def _extract(self, item: intake.WorkItem) -> tuple[str, int, Extraction, list[ChunkDraft]]:
+        def on_page(page: int, pages: int) -> None:
+            self._board.set(item.id, Stage("reading", page, pages))
+
+        if item.source == "upload" or item.root is None:
+            path = self._files.path_of(item.sha256)
+            if not path.is_file():
+                raise IngestError("vanished")
+            return item.sha256, item.bytes, *self._extractor.extract(path, item.path, on_page)
+        with open_file(Path(item.root), item.path) as file, self._files.copied(file, self._max_bytes) as copy:
+            if copy is None:
+                raise IngestError("too_large", params={"bytes": item.bytes})
+            return copy.sha256, copy.bytes, *self._extractor.extract(copy.path, item.path, on_page)
+
+    def _ms(self, since: float) -> int:
+        return round((self._clock.monotonic() - since) * 1000)
+
+
+def _reason(error: Exception, item: intake.WorkItem) -> IngestReason:
+    if isinstance(error, IngestError):
+        return error.reason
+    if isinstance(error, OSError):
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise error
+        return "unreadable"
+    _log.error(kv("document_not_read", id=item.id), exc_info=error)
+    return "internal"

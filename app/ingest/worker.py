@@ -1,0 +1,281 @@
+"""The worker: lanes that read, store, embed and scan, with leases kept by a heartbeat.
+
+Owns threads, what they hold, and their clean end; what a lane does is `pipeline`'s, `embedding`'s and `scan`'s. Runs
+inside the app (started by the lifespan) or as `docent worker`; several may run on one database, each job has one
+holder.
+"""
+
+import logging
+import queue
+import threading
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from app.clock import Clock
+from app.errors import AppError
+from app.ingest.embedding import Embedding
+from app.ingest.lanes import Lane
+from app.ingest.pipeline import LEASE_S, Pipeline
+from app.ingest.progress import Batch, ProgressBoard, Stage
+from app.ingest.reading import DocumentReader, Read, TextExtractor
+from app.ingest.scan import LeaseLostError, Scanner, ScanResult
+from app.ingest.stored_files import ProcessLock, StoredFiles
+from app.logs import kv
+from app.search.embeddings import Embedder
+from app.search.vectors import VectorIndex
+from app.settings import Settings
+from app.store import collections, documents, intake, jobs
+from app.store.engine import Database, Session
+
+STOP_S = 2.0
+READ_AHEAD = 64
+STORE_AT_ONCE = 32
+STORE_CHARS = 1_000_000
+"""Documents and characters stored in one transaction: about 100 ms of the only writer's time."""
+
+_log = logging.getLogger("app.ingest")
+
+
+@dataclass(frozen=True, slots=True)
+class Tools:
+    """What the worker works with. `busy` says whether a turn is streaming just now."""
+
+    files: StoredFiles
+    extractor: TextExtractor
+    embedder: Embedder
+    index: VectorIndex
+    busy: Callable[[], bool] = lambda: False
+
+
+class Worker:
+    """Works in the background: `start`, `wake` when something was queued, `stop`. Not to be started twice."""
+
+    def __init__(self, database: Database, settings: Settings, clock: Clock, tools: Tools) -> None:
+        self.board = ProgressBoard(clock)
+        self._database = database
+        self._settings = settings
+        self._clock = clock
+        self._tools = tools
+        self._stopping = threading.Event()
+        self._reader = DocumentReader(
+            tools.files, tools.extractor, self.board, clock=clock, max_mb=settings.upload_max_mb
+        )
+        self._pipeline = Pipeline(database, tools.index, self.board, clock)
+        self._embedding = Embedding(
+            database, tools.embedder, self.board, clock=clock, busy=tools.busy, stopping=self._stopping
+        )
+        self._scanner = Scanner(database, settings, clock, index=tools.index, stopping=self._stopping.is_set)
+        self._held: dict[int, jobs.ClaimedJob] = {}
+        self._held_lock = threading.Lock()
+        self._to_store: queue.SimpleQueue[Read] = queue.SimpleQueue()
+        self._last_beat = self._last_scan = clock.monotonic()
+        self._lock: ProcessLock | None = None
+        self._store_lane = Lane("store", self._store_step, self._stopping)
+        self._embed_lane = Lane("embed", self._embed_step, self._stopping)
+        self._lanes = [
+            Lane("read", self._read_step, self._stopping),
+            self._store_lane,
+            self._embed_lane,
+            Lane("scan", self._scan_step, self._stopping),
+            Lane("keep", self._keep_step, self._stopping),
+        ]
+
+    def start(self) -> None:
+        """Takes up what an earlier life left, asks for a scan of every folder, and begins. Blocks for a moment."""
+        self._lock = ProcessLock(self._settings.data_dir)
+        if self._lock.is_first:
+            self._take_up()
+            self._lock.share()
+        self._queue_scans()
+        for lane in self._lanes:
+            lane.start()
+
+    def wake(self) -> None:
+        """Something was queued: look at once."""
+        for lane in self._lanes:
+            lane.wake()
+
+    def stop(self) -> bool:
+        """Ends within about `STOP_S`: what was read is stored, what was not goes back into the queue. False when a lane
+        did not come back in time; its job is taken over once its lease has run out. Blocks."""
+        self._stopping.set()
+        self._tools.extractor.close()
+        self.wake()
+        until = self._clock.monotonic() + STOP_S
+        late = [lane for lane in self._lanes if not lane.join(max(0.05, until - self._clock.monotonic()))]
+        while self._store_some():
+            pass
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
+        return not late
+
+    def progress(self, document_id: int) -> Stage | None:
+        """What is being done to a document just now."""
+        return self.board.get(document_id)
+
+    def batch(self, user_id: int) -> Batch:
+        """The user's progress bar. Reads the database."""
+        began = self.board.began()
+        return self.board.batch(self._database.read(lambda session: documents.progress(session, user_id, began)))
+
+    def is_idle(self) -> bool:
+        """Whether no job is left. Reads the database."""
+        return not self._database.read(jobs.pending)
+
+    def _take_up(self) -> None:
+        """No other process lives: whatever is half-done is nobody's."""
+
+        def work(session: Session) -> tuple[int, int]:
+            now = self._clock.now()
+            released = jobs.release_all(session)
+            unfinished = intake.unfinished(session)
+            intake.mark_all_queued(session)
+            queued = jobs.enqueue(session, [jobs.ingest_job(*document) for document in unfinished], now)
+            waiting = intake.waiting_for_vectors(session)
+            queued += jobs.enqueue(session, [jobs.embed_job(document_id) for document_id in waiting], now)
+            swept = self._tools.files.sweep(intake.upload_shas(session))
+            return released + queued, swept
+
+        taken, swept = self._database.write(work)
+        if taken or swept:
+            _log.info(kv("ingest_resumed", jobs=taken, files_swept=swept))
+
+    def _queue_scans(self) -> None:
+        def work(session: Session) -> None:
+            due = [jobs.scan_job(row.id) for row in collections.list_scanned(session)]
+            jobs.enqueue(session, due, self._clock.now())
+
+        self._last_scan = self._clock.monotonic()
+        self._database.write(work)
+
+    def _read_step(self) -> float | None:
+        due = self._pipeline.next_due()
+        if due is None or due > 0:
+            return due
+        self.board.note_work()
+        tasks = self._pipeline.claim()
+        self._hold(task.job for task in tasks)
+        try:
+            while tasks and not self._stopping.is_set():
+                read = self._reader.read(tasks[0])
+                if self._stopping.is_set() and read.reason is not None:
+                    break
+                del tasks[0]
+                self._to_store.put(read)
+                self._store_lane.wake()
+                while self._to_store.qsize() > READ_AHEAD and not self._stopping.wait(0.01):
+                    pass
+        finally:
+            self._let_go(task.job for task in tasks)
+            self._pipeline.give_back(tasks)
+        return 0
+
+    def _store_step(self) -> float | None:
+        return 0 if self._store_some() else None
+
+    def _store_some(self) -> bool:
+        """Stores what has been read by now; False when there was nothing."""
+        reads: list[Read] = []
+        chars = 0
+        while len(reads) < STORE_AT_ONCE and chars < STORE_CHARS:
+            try:
+                read = self._to_store.get_nowait()
+            except queue.Empty:
+                break
+            reads.append(read)
+            chars += len(read.extraction.text) if read.extraction else 0
+        if not reads:
+            return False
+        try:
+            self._pipeline.store(reads)
+        finally:
+            self._let_go(read.task.job for read in reads)
+        self._embed_lane.wake()
+        return True
+
+    def _embed_step(self) -> float | None:
+        due = self._embedding.next_due()
+        if due is None or due > 0:
+            return due
+        self.board.note_work()
+        claimed = self._embedding.claim()
+        self._hold(claimed)
+        try:
+            self._embedding.run(claimed)
+        finally:
+            self._let_go(claimed)
+        return 0
+
+    def _scan_step(self) -> float | None:
+        job = self._claim_scan()
+        if job is None:
+            return None
+        self._hold([job])
+        result, error = ScanResult(), None
+        started = self._clock.monotonic()
+        try:
+            result = self._scanner.scan(job)
+        except LeaseLostError:
+            self._database.write(lambda session: jobs.release(session, [job], now=self._clock.now()))
+            return 0
+        except AppError as problem:
+            error = problem.code
+        finally:
+            self._let_go([job])
+        self._scanner.finish(job, result, error)
+        self._say_scan(job, result, error, started)
+        self.wake()
+        return 0
+
+    def _claim_scan(self) -> jobs.ClaimedJob | None:
+        if self._database.read(lambda session: jobs.next_due(session, "scan", self._clock.now())) != 0:
+            return None
+
+        def work(session: Session) -> jobs.ClaimedJob | None:
+            now = self._clock.now()
+            for job in jobs.expired(session, "scan", now):
+                jobs.fail(session, job, "scan_failed", now)
+            return next(iter(jobs.claim(session, "scan", 1, LEASE_S, now)), None)
+
+        return self._database.write(work)
+
+    def _keep_step(self) -> float | None:
+        now = self._clock.monotonic()
+        if now - self._last_beat >= LEASE_S / 3:
+            self._last_beat = now
+            with self._held_lock:
+                held = list(self._held.values())
+            if held:
+                self._database.write(lambda session: jobs.heartbeat(session, held, LEASE_S, self._clock.now()))
+        if now - self._last_scan >= self._settings.watch_rescan_s:
+            self._queue_scans()
+            self.wake()
+        if self.is_idle():
+            self.board.note_idle()
+        return None
+
+    def _hold(self, claimed: Iterable[jobs.ClaimedJob]) -> None:
+        with self._held_lock:
+            self._held.update({job.id: job for job in claimed})
+
+    def _let_go(self, claimed: Iterable[jobs.ClaimedJob]) -> None:
+        with self._held_lock:
+            for job in claimed:
+                self._held.pop(job.id, None)
+
+    def _say_scan(self, job: jobs.ClaimedJob, result: ScanResult, error: str | None, started: float) -> None:
+        line = kv(
+            "folder_scan",
+            collection=job.payload["collection_id"],
+            status="failed" if error else "ok",
+            reason=error,
+            added=result.added,
+            changed=result.changed,
+            renamed=result.renamed,
+            removed=result.removed,
+            unchanged=result.unchanged,
+            skipped=sum((result.skipped or {}).values()),
+            total_ms=round((self._clock.monotonic() - started) * 1000),
+        )
+        _log.log(logging.WARNING if error else logging.INFO, line)
