@@ -3,45 +3,135 @@
 Owns construction order and shutdown order. Tests call the same `create_app` with fakes; nothing is patched.
 """
 
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+import asyncio
+import socket
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 
 import anyio.to_thread
-from fastapi import FastAPI
+from fastapi import Depends, FastAPI
+from starlette.middleware import Middleware
 
-from app.catalog import load_catalog
+from app.api import chat, chats, health, search, turns
+from app.catalog import Catalog, load_catalog
 from app.clock import Clock, SystemClock
-from app.edge.deps import Services
+from app.edge.auth import current_user
+from app.edge.deps import ChatFor, Services
+from app.edge.errors import ErrorResponses, LastResort
+from app.edge.headers import SecurityHeaders
+from app.edge.limits import BodyLimit, body_limit
+from app.edge.origin import OriginCheck
+from app.rag.gate import Search
+from app.rag.llm import chat_for_endpoint
+from app.rag.pieces import ChatFn
+from app.rag.quoting import make_quoting_chat, quoting_texts
+from app.search.choice import embedder_from
+from app.search.embeddings import Embedder
+from app.search.hybrid import Searcher
+from app.search.vectors import VectorIndex
 from app.settings import Settings
 from app.store.engine import Database
 from app.store.migrate import migrate
-from app.web import queries, receipts
+from app.turns.drafts import DraftWriter
+from app.turns.registry import TurnRegistry
+from app.turns.settle import sweep_at_start
+from app.upstream.client import ClientPool, endpoint_from
+from app.web import queries, reader, receipts
+from app.web.error_pages import error_pages
 from app.web.static import static_app
 
+UPLOAD_PATHS = frozenset({"/api/documents", "/ui/library/files"})
+"""Where bodies stream to disk under a limit of their own (UPLOAD_MAX_MB)."""
 
-def create_app(settings: Settings, *, clock: Clock | None = None) -> FastAPI:
+
+def create_app(
+    settings: Settings,
+    *,
+    clock: Clock | None = None,
+    embedder: Embedder | None = None,
+    searcher: Search | None = None,
+    chat_for: ChatFor | None = None,
+) -> FastAPI:
     """Builds the application. The database is migrated here, background work starts with the lifespan.
 
     Raises:
         DatabaseTooNewError: when a newer Docent wrote the database.
     """
+    clock, catalog = clock or SystemClock(), load_catalog()
     database = Database(settings.database)
     migrate(database)
+    clients = ClientPool(clock)
+    embedder = embedder or embedder_from(settings)
+    index = VectorIndex()
     services = Services(
         settings=settings,
         database=database,
-        clock=clock or SystemClock(),
-        catalog=load_catalog(),
+        clock=clock,
+        catalog=catalog,
+        turns=TurnRegistry(detach_grace_s=settings.turn_detach_grace_s),
+        drafts=DraftWriter(database),
+        searcher=searcher or Searcher(database, embedder, index, clock=clock),
+        chat_for=chat_for or model_chooser(clients, catalog),
+        clients=clients,
     )
+    respond = ErrorResponses(catalog, error_pages(catalog))
+    app = FastAPI(
+        title="Docent",
+        lifespan=_lifespan(services),
+        docs_url=None,
+        redoc_url=None,
+        openapi_url="/api/openapi.json",
+        middleware=_layers(settings, respond),
+    )
+    app.state.docent = services
+    respond.install(app)
+    app.mount("/static", static_app())
+    app.include_router(health.router)
+    for routes in (chat, turns, chats, search, receipts, queries, reader):
+        app.include_router(routes.router, dependencies=[Depends(current_user)])
+    return app
 
+
+def model_chooser(clients: ClientPool, catalog: Catalog) -> ChatFor:
+    """What answers a turn: the endpoint of its settings, or the built-in answerer where none is set."""
+    quoting = make_quoting_chat(quoting_texts(catalog))
+
+    def chat_for(settings: Settings) -> ChatFn:
+        endpoint = endpoint_from(settings)
+        return quoting if endpoint is None else chat_for_endpoint(endpoint, clients)
+
+    return chat_for
+
+
+def own_host_names(settings: Settings) -> tuple[str, ...]:
+    """Names this Docent answers to besides localhost and IP addresses: the configured ones and the machine's own."""
+    name = socket.gethostname()
+    return (*settings.allowed_hosts, name, f"{name.partition('.')[0]}.local")
+
+
+def _layers(settings: Settings, respond: ErrorResponses) -> list[Middleware]:
+    """What every request passes through, outermost first."""
+    return [
+        Middleware(SecurityHeaders),
+        Middleware(LastResort, respond=respond),
+        Middleware(OriginCheck, hosts=own_host_names(settings), respond=respond),
+        Middleware(BodyLimit, limit=body_limit(settings.question_max_chars), uploads=UPLOAD_PATHS, respond=respond),
+    ]
+
+
+def _lifespan(services: Services) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
-        yield
-        await anyio.to_thread.run_sync(services.database.close)
+        await anyio.to_thread.run_sync(sweep_at_start, services.database, services.clock.now())
+        drafts = asyncio.create_task(services.drafts.run(), name="drafts")
+        try:
+            yield
+        finally:
+            await services.turns.shutdown()
+            drafts.cancel()
+            with suppress(asyncio.CancelledError):
+                await drafts
+            await services.clients.aclose()
+            await anyio.to_thread.run_sync(services.database.close)
 
-    app = FastAPI(title="Docent", lifespan=lifespan, docs_url=None, redoc_url=None, openapi_url="/api/openapi.json")
-    app.state.docent = services
-    app.mount("/static", static_app())
-    for pages in (receipts, queries):
-        app.include_router(pages.router)
-    return app
+    return lifespan

@@ -3,6 +3,7 @@
 Owns the `Services` record, which `app.main` fills once; routes of `app.api` and `app.web` take it with `Depends`.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -11,8 +12,16 @@ from fastapi import Depends, Request
 from app.catalog import Catalog
 from app.clock import Clock
 from app.edge.auth import current_user
+from app.rag.gate import Search
+from app.rag.pieces import ChatFn
 from app.settings import Settings
 from app.store.engine import Database
+from app.turns.drafts import DraftWriter
+from app.turns.registry import TurnRegistry
+from app.upstream.client import ClientPool
+
+ChatFor = Callable[[Settings], ChatFn]
+"""Settings snapshot → the model of a turn: an endpoint's, or the built-in answerer where none is set."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +33,11 @@ class Services:
     database: Database
     clock: Clock
     catalog: Catalog
+    turns: TurnRegistry
+    drafts: DraftWriter
+    searcher: Search
+    chat_for: ChatFor
+    clients: ClientPool
 
 
 def get_services(request: Request) -> Services:

@@ -74,6 +74,11 @@ class TurnRegistry:
         self._closing = False
 
     @property
+    def closing(self) -> bool:
+        """Whether `shutdown` has begun."""
+        return self._closing
+
+    @property
     def active(self) -> int:
         """How many turns run."""
         return sum(1 for entry in self._entries.values() if not entry.scope.log.closed)

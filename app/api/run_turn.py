@@ -1,0 +1,135 @@
+"""One turn from question to terminal frame: retrieve, pack, ask, pieces into frames, check, settle, one log line.
+
+Runs as the body of a server task (`app.turns.registry`); `app.api.chat` starts it and only watches. Owns the order of
+these steps and what each way to end means to the reader; every step itself lives elsewhere. This is an edge: the one
+place of a turn where any exception is caught.
+"""
+
+import asyncio
+import logging
+from contextlib import aclosing
+
+from app.api import frames
+from app.api.frames import Frame
+from app.api.gather import FrameGatherer
+from app.api.turn_end import TurnEnd, end_of_error, end_of_stop
+from app.api.turn_record import TurnRecord
+from app.api.turn_start import TurnRequest, TurnStart, read_start
+from app.edge.deps import Services
+from app.edge.errors import InternalError
+from app.errors import AppError
+from app.logs import kv
+from app.rag.agent import AgentHolder, run_agent
+from app.rag.citations import source_rows
+from app.rag.context import pack
+from app.rag.errors import LLMError, MalformedReplyError
+from app.rag.gate import NOT_SEARCHED, Gate, retrieve
+from app.rag.pieces import StreamPiece
+from app.turns.registry import TurnScope
+from app.turns.settle import through
+
+_log = logging.getLogger("app.chat")
+
+
+class TurnRun:
+    """The body of one turn's task. `await TurnRun(…)(scope)` settles the turn whatever happens, and never raises."""
+
+    def __init__(self, services: Services, request: TurnRequest) -> None:
+        self._services = services
+        self._request = request
+        self._record = TurnRecord(services, request)
+        self._holder = AgentHolder()
+
+    async def __call__(self, scope: TurnScope) -> None:
+        """Runs the turn; the scope's log has its terminal frame when this returns."""
+        out = FrameGatherer(scope.log)
+        record = self._record
+        try:
+            with self._services.drafts.keeping(record.draft):
+                end = await self._ended(out, scope)
+            out.frame(await through(self._settled(end)))
+        finally:
+            _log.info("%s", record.stats.log_line())
+
+    async def _ended(self, out: FrameGatherer, scope: TurnScope) -> TurnEnd:
+        """Answers, and says how that ended."""
+        catalog = self._services.catalog
+        try:
+            await self._answer(out)
+        except asyncio.CancelledError:
+            return end_of_stop(catalog, scope.stop_reason, self._services.settings.llm_total_s)
+        except MalformedReplyError as error:
+            return end_of_error(catalog, error, "malformed")
+        except LLMError as error:
+            cause = {"code": error.code, "reason": error.reason, "status": error.provider_status}
+            _log.warning(kv("turn_failed", turn=scope.turn_id, **cause))
+            return end_of_error(catalog, error)
+        except AppError as error:
+            _log.warning(kv("turn_failed", turn=scope.turn_id, code=error.code), exc_info=True)
+            return end_of_error(catalog, error)
+        except Exception:  # noqa: BLE001 - the edge of a turn; logged with its traceback
+            _log.exception(kv("turn_failed", turn=scope.turn_id, code="internal"))
+            return end_of_error(catalog, InternalError())
+        return TurnEnd("answer")
+
+    async def _settled(self, end: TurnEnd) -> Frame:
+        """Stores the end; also half an answer shows which passages its sentences rest on."""
+        if end.end != "answer":
+            try:
+                await self._record.check()
+            except Exception:  # noqa: BLE001 - the text is stored all the same; logged with its traceback
+                _log.exception(kv("turn_not_checked", turn=self._request.ids.turn_id))
+        return await self._record.settle(end, self._holder)
+
+    async def _answer(self, out: FrameGatherer) -> None:
+        request, record = self._request, self._record
+        start = await self._services.database.aread(
+            lambda session: read_start(session, self._services.settings, request)
+        )
+        gate = await self._retrieved(start)
+        prompt = pack(gate, request.question, start.history, start.settings, documents=start.documents)
+        nearest = record.begin(start, gate, prompt)
+        out.frame(frames.start(request.ids, gate.mode, source_rows(prompt.passages, None), nearest))
+        if prompt.dropped:
+            out.frame(self._notice("context_trimmed"))
+        chat = self._services.chat_for(start.settings)
+        pieces = run_agent(prompt, self._holder, chat=chat, toolbox=None, stats=record.stats, guard=None)
+        async with aclosing(pieces):
+            async for piece in pieces:
+                self._take(out, piece)
+        checked = await record.check()
+        if record.stats.finish_reason == "length":
+            out.frame(self._notice("answer_cut"))
+        if checked.is_unsupported(gate.mode):
+            out.frame(self._notice("answer_unsupported"))
+
+    async def _retrieved(self, start: TurnStart) -> Gate:
+        if self._request.without_documents:
+            return NOT_SEARCHED
+        return await retrieve(
+            self._request.question,
+            searcher=self._services.searcher,
+            user_id=self._request.user_id,
+            settings=start.settings,
+            filters=self._request.filters,
+            history=start.history,
+        )
+
+    def _take(self, out: FrameGatherer, piece: StreamPiece) -> None:
+        data = piece.data or {}
+        match piece.kind:
+            case "content":
+                out.text("delta", self._record.add_content(piece.text))
+            case "thinking":
+                out.text("thinking", self._record.add_thinking(piece.text))
+            case "retry":
+                out.frame(frames.retry(data))
+            case "tool":
+                out.frame(frames.tool(data))
+            case "notice":
+                out.frame(self._notice(str(data.get("code"))))
+            case "usage":
+                pass  # counted by the agent
+
+    def _notice(self, code: str) -> Frame:
+        return frames.notice(code, self._services.catalog.t(f"notices.{code}"))

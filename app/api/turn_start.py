@@ -1,0 +1,88 @@
+"""What a turn reads from the database before it begins, and the facts its receipt keeps beside the log line."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from app.api.frames import TurnIds
+from app.rag.citations import source_rows
+from app.rag.context import Prompt, estimate_tokens, passages_of
+from app.rag.gate import Gate
+from app.rag.prompts import PastTurn
+from app.search.hits import SearchFilters
+from app.settings import Settings
+from app.store import chats, documents
+from app.store.engine import Session
+from app.store.settings import effective
+
+BUILTIN_MODEL = "builtin"
+"""`model` of the answerer that quotes and needs none."""
+
+_SEARCHABLE: tuple[documents.StatusFilter, ...] = ("embedding", "ready")
+
+
+@dataclass(frozen=True, slots=True)
+class TurnRequest:
+    """What was asked, by whom, where to look, and where the turn's rows are."""
+
+    ids: TurnIds
+    user_id: int
+    question: str
+    filters: SearchFilters
+    without_documents: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TurnStart:
+    """The turn's snapshot: settings, earlier turns of the chat (oldest first), how many documents are searched."""
+
+    settings: Settings
+    history: tuple[PastTurn, ...]
+    documents: int
+
+    @property
+    def model(self) -> str | None:
+        """The model as configured; None while it is the server's first."""
+        return self.settings.llm_model if self.settings.llm_base_url else BUILTIN_MODEL
+
+
+def read_start(session: Session, settings: Settings, asked: TurnRequest) -> TurnStart:
+    """Reads the snapshot in one transaction."""
+    earlier = chats.earlier_messages(session, asked.user_id, asked.ids.chat_id, before_id=asked.ids.user_message_id)
+    return TurnStart(
+        settings=effective(session, settings),
+        history=past_turns(earlier),
+        documents=_searchable(session, asked.user_id, asked.filters),
+    )
+
+
+def past_turns(messages: Sequence[chats.MessageRow]) -> tuple[PastTurn, ...]:
+    """Messages in order as questions with their answers, also half ones; a question without any answer is left out."""
+    asked: dict[str, str] = {message.turn_id: message.content for message in messages if message.role == "user"}
+    return tuple(
+        PastTurn(asked[message.turn_id], message.content)
+        for message in messages
+        if message.role == "assistant" and message.turn_id in asked
+    )
+
+
+def facts_of(gate: Gate, prompt: Prompt, settings: Settings) -> Mapping[str, Any]:
+    """What the receipt shows beside the numbers: the query as searched, the threshold, what did not fit, the size."""
+    left_out = passages_of(gate.hits)[len(prompt.passages) :]
+    return {
+        "searched": gate.searched,
+        "min_score": settings.retrieval_min_score,
+        "dropped": [{**row, "why": "budget"} for row in source_rows(left_out, None)],
+        "estimated_tokens": sum(estimate_tokens(message["content"]) for message in prompt.messages),
+    }
+
+
+def _searchable(session: Session, user_id: int, filters: SearchFilters) -> int:
+    if filters.documents is not None:
+        return len(filters.documents)
+    places = (None,) if filters.collections is None else filters.collections
+    return sum(
+        documents.count_matching(session, user_id, documents.DocumentFilters(status=status, collection=place))
+        for status in _SEARCHABLE
+        for place in places
+    )
