@@ -77,12 +77,12 @@ class TestFullTextRows:
 
     def test_a_rebuilt_index_equals_the_chunks(self, database: Database) -> None:
         """The index is derived: it can be made anew from what it describes."""
-        database.write(lambda session: add_document(session, "a.md", "one", "two"))
+        database.write(lambda session: add_document(session, "a.md", "alpha", "beta"))
         database.write(lambda session: session.execute(text("INSERT INTO chunks_fts(chunks_fts) VALUES('delete-all')")))
         database.write(fulltext.rebuild)
 
         check_index(database)
-        terms = Words().question_terms("one two three")
+        terms = Words().question_terms("alpha beta gamma")
         assert [term.chunks for term in database.read(lambda session: fulltext.weigh(session, terms))] == [1, 1, 0]
 
     def test_a_word_that_stands_nowhere_tells_most(self, database: Database) -> None:
