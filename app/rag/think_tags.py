@@ -22,7 +22,8 @@ class ThinkRouter:
     def feed(self, text: str) -> Iterator[tuple[Kind, str]]:
         """Takes text as it comes, cut anywhere; gives what is decided, never empty."""
         if self._state == "content":
-            yield "content", text
+            if text:
+                yield "content", text
             return
         self._held += text
         if self._state == "start":

@@ -49,10 +49,13 @@ class Endpoint:
     @property
     def server(self) -> str:
         """`host:port` as a person would say it; without the port where the address has none."""
-        parts = urlsplit(self.base_url)
-        host = parts.hostname or self.base_url
+        try:
+            parts = urlsplit(self.base_url)
+            host, port = parts.hostname or self.base_url, parts.port
+        except ValueError:
+            return self.base_url
         host = f"[{host}]" if ":" in host else host
-        return f"{host}:{parts.port}" if parts.port else host
+        return f"{host}:{port}" if port else host
 
 
 def endpoint_from(settings: Settings) -> Endpoint | None:

@@ -127,9 +127,9 @@ def is_html(content_type: str, body: bytes) -> bool:
 
 
 _BY_TYPE: dict[type[BaseException], tuple[str, str, RetryReason | None, str | None]] = {
+    httpx2.ConnectTimeout: ("llm_timeout", "connect", "timeout", None),  # before TLS: a handshake may hang, too
     ssl.SSLError: ("llm_unavailable", "tls", None, "LLM_BASE_URL"),
     socket.gaierror: ("llm_unavailable", "dns", "connect", None),
-    httpx2.ConnectTimeout: ("llm_timeout", "connect", "timeout", None),
     httpx2.TimeoutException: ("llm_timeout", "server", None, None),
     ConnectionResetError: ("llm_unavailable", "reset", "connect", None),
     httpx2.ConnectError: ("llm_unavailable", "refused", "connect", None),

@@ -15,15 +15,20 @@ _HEADERS = frozenset({"host", "accept", "connection", "content-length", "content
 _CONNECTIONS = httpx2.Limits(max_connections=1000, max_keepalive_connections=100, keepalive_expiry=5.0)
 
 
-def _prepare(request: httpx2.Request, api_key: str | None) -> None:
-    """Keeps the headers a model server needs: the client adds the platform, and whatever OPENAI_* variables say."""
+def _prepared(request: httpx2.Request, api_key: str | None) -> httpx2.Request:
+    """The request as it is sent: the client adds the platform to its headers, and whatever OPENAI_* variables say.
+
+    A copy, because the client finds its own marks in the headers of the request it made.
+    """
     kept = [(name, value) for name, value in request.headers.multi_items() if name.lower() in _HEADERS]
-    request.headers = httpx2.Headers([*kept, ("User-Agent", "docent"), ("Accept-Encoding", "identity")])
-    if not api_key:
-        return
-    if not (api_key.isascii() and api_key.isprintable()):
-        raise httpx2.LocalProtocolError("the API key holds a character that no header can carry", request=request)
-    request.headers["Authorization"] = f"Bearer {api_key}"
+    headers = [*kept, ("User-Agent", "docent"), ("Accept-Encoding", "identity")]
+    if api_key:
+        if not (api_key.isascii() and api_key.isprintable()):
+            raise httpx2.LocalProtocolError("the API key holds a character no header can carry", request=request)
+        headers.append(("Authorization", f"Bearer {api_key}"))
+    return httpx2.Request(
+        request.method, request.url, headers=headers, stream=request.stream, extensions=request.extensions
+    )
 
 
 class AsyncPolicy(httpx2.AsyncHTTPTransport):
@@ -35,8 +40,7 @@ class AsyncPolicy(httpx2.AsyncHTTPTransport):
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Sends one request."""
-        _prepare(request, self._api_key)
-        response = await super().handle_async_request(request)
+        response = await super().handle_async_request(_prepared(request, self._api_key))
         if response.status_code >= 300 and isinstance(response.stream, httpx2.AsyncByteStream):
             response.stream = _AsyncHead(response.stream)
         return response
@@ -51,8 +55,7 @@ class SyncPolicy(httpx2.HTTPTransport):
 
     def handle_request(self, request: httpx2.Request) -> httpx2.Response:
         """Sends one request."""
-        _prepare(request, self._api_key)
-        response = super().handle_request(request)
+        response = super().handle_request(_prepared(request, self._api_key))
         if response.status_code >= 300 and isinstance(response.stream, httpx2.SyncByteStream):
             response.stream = _SyncHead(response.stream)
         return response
