@@ -156,12 +156,18 @@ def mark_all_queued(session: Session) -> None:
 
 
 def mark_read(session: Session, document_id: int, values: Mapping[str, Any], now: datetime) -> None:
-    """Stores what extraction gave (title, mime, encoding, pages, text, text_yield, sha256, bytes): now `embedding`."""
-    session.execute(
-        update(Document)
-        .where(Document.id == document_id)
-        .values({**values, "status": "embedding", "error": None, "indexed_at": now, "updated_at": now})
-    )
+    """`mark_all_read` for one document."""
+    mark_all_read(session, {document_id: values}, now)
+
+
+def mark_all_read(session: Session, read: Mapping[int, Mapping[str, Any]], now: datetime) -> None:
+    """Stores what extraction gave (title, mime, encoding, pages, text, text_yield, sha256, bytes), by document id.
+
+    These are `embedding` now, findable by words once their passages are in. Each must name the same values."""
+    state = {"status": "embedding", "error": None, "indexed_at": now, "updated_at": now}
+    rows = [{"id": document_id, **values, **state} for document_id, values in read.items()]
+    if rows:
+        session.execute(update(Document), rows)
 
 
 def mark_ready(session: Session, document_ids: Sequence[int], generation_id: int) -> set[int]:
