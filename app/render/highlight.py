@@ -29,6 +29,7 @@ def reader_html(
     path: str = "",
     passage: Span | None = None,
     support: Sequence[Span] = (),
+    numeral: int | None = None,
 ) -> Markup:
     """The document's HTML.
 
@@ -37,11 +38,12 @@ def reader_html(
         mime: Decides, with the suffix of `path`, whether it is prose or shown as it stands.
         passage: `(start, end)` in `text`: wrapped in `<section class="passage" id="passage">`.
         support: Spans in `text` that get `<mark>`.
+        numeral: The citation's number, set in the margin of the passage.
     """
     cuts = sorted(at for at in (passage or ()) if 0 < at < len(text))
     blocks = read_blocks(text, cuts, prose=_is_prose(mime, path))
     page = _Page(text, sorted(support), keep_lines=mime == "text/plain")
-    return Markup("".join(_sections(page, blocks, passage)))  # noqa: S704 - every text is escaped by _Page
+    return Markup("".join(_sections(page, blocks, passage, numeral)))  # noqa: S704 - every text is escaped by _Page
 
 
 def _is_prose(mime: str, path: str) -> bool:
@@ -52,13 +54,15 @@ def _is_prose(mime: str, path: str) -> bool:
     return mime == "text/plain" and suffix in _PROSE
 
 
-def _sections(page: "_Page", blocks: Sequence[Block], passage: Span | None) -> Iterator[str]:
+def _sections(page: "_Page", blocks: Sequence[Block], passage: Span | None, numeral: int | None) -> Iterator[str]:
     """Wraps the blocks of the passage; an empty passage (text changed since) wraps none."""
     inside = False
     for block in blocks:
         now = passage is not None and block.start < passage[1] and block.end > passage[0]
         if now and not inside:
             yield '<section class="passage" id="passage" tabindex="-1">'
+            yield "" if numeral is None else f'<span class="passage-n" aria-hidden="true">{numeral}</span>'
+            numeral = None
         if inside and not now:
             yield "</section>"
         inside = now

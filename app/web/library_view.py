@@ -8,12 +8,13 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from urllib.parse import urlencode
 
 from app.catalog import Catalog
+from app.ingest.progress import Batch, Stage
 from app.search.hits import Hit
-from app.store.documents import Counts, DocumentFilters, DocumentRow, Progress
+from app.store.documents import Counts, DocumentFilters, DocumentRow
 
 NAME_CHARS = 96
 """A longer path is cut in the middle; the row's title keeps it whole."""
@@ -84,8 +85,10 @@ def shown_name(path: str) -> str:
     return f"{clean[:head]}…{clean[len(clean) - (NAME_CHARS - head - 1) :]}"
 
 
-def file_row(row: DocumentRow, catalog: Catalog, now: datetime, *, upload_max_mb: int) -> FileRow:
-    """A document as a row of the list."""
+def file_row(
+    row: DocumentRow, catalog: Catalog, now: datetime, *, upload_max_mb: int, stage: Stage | None = None
+) -> FileRow:
+    """A document as a row of the list; `stage` is where the worker stands in it, while it does."""
     name = shown_name(row.path)
     title = "" if row.title == row.path.rsplit("/", 1)[-1] else shown_name(row.title)
     return FileRow(
@@ -95,24 +98,27 @@ def file_row(row: DocumentRow, catalog: Catalog, now: datetime, *, upload_max_mb
         title=title,
         collection=row.collection,
         status=row.status,
-        words=status_words(row, catalog),
+        words=status_words(row, stage, catalog),
         passages=catalog.number(row.chunks) if row.chunks else "–",
         size=catalog.size(row.bytes),
         added=catalog.when(row.created_at, now),
         reason=reason_words(row, catalog, upload_max_mb=upload_max_mb),
         retry=row.status == "failed",
         working=row.status in WORKING,
-        fingerprint=fingerprint(row),
+        fingerprint=fingerprint(row, stage),
     )
 
 
-def fingerprint(row: DocumentRow) -> str:
+def fingerprint(row: DocumentRow, stage: Stage | None) -> str:
     """`<id>.<what the row shows of its state>`: the poller sends it back and gets the row only when it changed."""
-    return f"{row.id}.{row.status}-{row.embedded}-{row.chunks}-{row.error or ''}"
+    page = stage.page or 0 if stage else 0
+    return f"{row.id}.{row.status}-{page}-{row.embedded}-{row.chunks}-{row.error or ''}"
 
 
-def status_words(row: DocumentRow, catalog: Catalog) -> str:
+def status_words(row: DocumentRow, stage: Stage | None, catalog: Catalog) -> str:
     """The status beside its mark."""
+    if row.status == "parsing" and stage is not None and stage.page and stage.pages:
+        return catalog.t("library.status_parsing_page", page=stage.page, pages=stage.pages)
     if row.status == "embedding" and row.chunks and not row.error:
         percent = min(99, row.embedded * 100 // row.chunks)
         return catalog.t("library.status_embedding_share", percent=percent)
@@ -142,32 +148,27 @@ def counts_words(counts: Counts, catalog: Catalog) -> str:
     return " · ".join(words)
 
 
-def adding(progress: Progress, elapsed: timedelta, catalog: Catalog) -> Adding | None:
-    """The box of a batch that began `elapsed` ago; None when the batch is empty."""
-    done = progress.ready + progress.failed
-    total = done + progress.waiting + progress.embedding
-    if not total:
+def adding(batch: Batch, catalog: Catalog) -> Adding | None:
+    """The box of a batch; None when nothing is in it."""
+    if not batch.total:
         return None
-    working = progress.waiting + progress.embedding > 0
-    words = [catalog.t("library.ready_count", n=progress.ready)]
-    if progress.embedding:
-        words.append(catalog.t("library.searchable_count", n=progress.embedding))
-    if progress.waiting:
-        words.append(catalog.t("library.waiting_count", n=progress.waiting))
-    if progress.failed:
-        words.append(catalog.t("library.failed_count", n=progress.failed))
-    share = progress.embedded / progress.passages if progress.passages else 0.0
-    value = done + progress.embedding * share
+    working = not batch.is_over
+    by_words, waiting = batch.searchable + batch.failed - batch.done, batch.total - batch.searchable - batch.failed
+    words = [catalog.t("library.ready_count", n=batch.done - batch.failed)]
+    for name, number in (("searchable", by_words), ("waiting", waiting), ("failed", batch.failed)):
+        if number:
+            words.append(catalog.t(f"library.{name}_count", n=number))
+    share = batch.embedded / batch.passages if batch.passages else 0.0
     return Adding(
-        title=catalog.t("library.adding" if working else "library.added", n=total),
+        title=catalog.t("library.adding" if working else "library.added", n=batch.total),
         counts=" · ".join(words),
-        label=catalog.t("library.progress_label", done=done, total=total),
-        left=_left_words(value, total, elapsed, catalog) if working else "",
-        note=_adding_note(progress, working, elapsed, catalog),
-        total=total,
-        progress=round(value, 2),
+        label=catalog.t("library.progress_label", done=batch.done, total=batch.total),
+        left=_left_words(batch.eta_s, catalog) if working else "",
+        note=_adding_note(batch, by_words, catalog),
+        total=batch.total,
+        progress=round(batch.done + by_words * share, 2),
         working=working,
-        failed=progress.failed,
+        failed=batch.failed,
     )
 
 
@@ -221,20 +222,21 @@ def _lines(hit: Hit, catalog: Catalog) -> str:
     return catalog.t("library.hit_lines", start=hit.line_start, end=hit.line_end)
 
 
-def _left_words(value: float, total: int, elapsed: timedelta, catalog: Catalog) -> str:
-    seconds = elapsed.total_seconds()
-    if value <= 0 or seconds < 3:
+def _left_words(eta_s: int | None, catalog: Catalog) -> str:
+    if eta_s is None:
         return ""
-    left = (total - value) * seconds / value
-    return catalog.t("library.minutes_left", n=round(left / 60)) if left >= 60 else catalog.t("library.seconds_left")
+    return catalog.t("library.minutes_left", n=round(eta_s / 60)) if eta_s >= 60 else catalog.t("library.seconds_left")
 
 
-def _adding_note(progress: Progress, working: bool, elapsed: timedelta, catalog: Catalog) -> str:
-    if not working:
-        return catalog.t("library.some_failed") if progress.failed else catalog.t("library.all_ready")
-    if progress.embedding:
-        return catalog.t("library.words_first", embedded=progress.embedded, total=progress.passages)
-    return catalog.t("library.reading_first")
+def _adding_note(batch: Batch, by_words: int, catalog: Catalog) -> str:
+    if batch.is_over:
+        return catalog.t("library.some_failed" if batch.failed else "library.all_ready")
+    if not by_words or not batch.passages:
+        return catalog.t("library.reading_first")
+    facts: dict[str, object] = {"embedded": batch.embedded, "total": batch.passages}
+    if batch.rate is None:
+        return catalog.t("library.words_first", **facts)
+    return catalog.t("library.words_first_rate", **facts, rate=max(1, round(batch.rate)))
 
 
 def statuses() -> Sequence[str]:

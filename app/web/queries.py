@@ -7,12 +7,13 @@ from urllib.parse import urlencode
 
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
-from sqlalchemy.orm import Session
 
 from app.catalog import Catalog
+from app.edge.answers import reader_href, title_of
 from app.edge.deps import ServicesDep, UserDep
 from app.errors import NotFoundError
 from app.store import chats, queries
+from app.store.engine import Session
 from app.store.queries import GapRow
 from app.web.library_view import shown_name
 from app.web.templating import render_page
@@ -83,9 +84,8 @@ def _gap(row: GapRow, answer: chats.MessageRow | None, threshold: float, when: s
 
 
 def _near(source: Mapping[str, Any], catalog: Catalog) -> Near:
-    address = urlencode({"chunk": source.get("chunk_id", "")})
     return Near(
-        href=f"/documents/{source.get('document_id')}?{address}#passage",
-        title=shown_name(str(source.get("title") or source.get("path") or "")),
+        href=reader_href({**source, "n": None}, ""),
+        title=shown_name(title_of(source)),
         score=catalog.number(float(source.get("score") or 0.0)),
     )

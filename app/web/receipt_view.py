@@ -8,9 +8,11 @@ from dataclasses import dataclass, fields
 from typing import Any, Literal
 
 from app.catalog import Catalog
+from app.edge.answers import reader_href, title_of
 from app.rag.turn import TurnStats
 from app.store.chats import MessageRow
 from app.store.turns import TurnRow
+from app.web.library_view import shown_name
 
 BAR_WIDTH = 1000
 """Units across a bar or waterfall; its SVG stretches."""
@@ -178,9 +180,9 @@ def candidate(source: Mapping[str, Any], given: bool, catalog: Catalog) -> Candi
     where = f", {catalog.t('reader.page', page=page)}" if page else f":{line}" if line else ""
     return Candidate(
         n=str(source.get("n", "")) if given else "–",
-        title=str(source.get("heading") or source.get("title") or path).split(" › ")[-1],
-        locator=path + where,
-        href=f"/documents/{source.get('document_id')}?chunk={source.get('chunk_id')}#passage",
+        title=shown_name(title_of(source)),
+        locator=shown_name(path) + where,
+        href=reader_href({**source, "n": None}, ""),
         score=catalog.number(score),
         bar=round(min(1.0, max(0.0, score)) * BAR_WIDTH),
         fate=fate,

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
-from sqlalchemy.orm import Session
 
 from app.edge.deps import ServicesDep, UserDep
 from app.errors import NotFoundError
 from app.store import chats, turns
 from app.store.chats import ChatRow, MessageRow
+from app.store.engine import Session
 from app.store.turns import TurnRow
 from app.web import receipt_view
 from app.web.templating import render_page

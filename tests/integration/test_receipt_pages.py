@@ -169,7 +169,8 @@ def test_a_turn_that_a_kill_interrupted_shows_no_figures(client: TestClient) -> 
 
     def killed(session: Session, begun: turns.BegunTurn) -> None:
         numbers = TurnStats(turn=begun.turn_id, chat=begun.chat_id, user=LOCAL_USER_ID, top_score=0.7).numbers()
-        turns.mark_prompted(session, begun.turn_id, mode="grounded", numbers=numbers, prompt=[], sources=SOURCES)
+        marked = turns.Prompted(begun.turn_id, "grounded", numbers, prompt=[], sources=SOURCES)
+        turns.mark_prompted(session, begun.message_id, marked)
         turns.interrupt_turn(session, begun.turn_id, NOW)
 
     add_turn(database_of(client), ending=killed)

@@ -60,3 +60,22 @@ document.addEventListener("keydown", (event) => {
   menu.querySelector("summary").focus();
   event.stopPropagation();
 }, true);
+
+// What a request of htmx that failed says: the server's one sentence, at the top of the page it happened on.
+const wrong = document.getElementById("page-error");
+
+function tell(sentence) {
+  wrong.querySelector("p").textContent = sentence;
+  wrong.hidden = false;
+}
+
+document.addEventListener("htmx:responseError", ({ detail: { xhr } }) => {
+  const plain = (xhr.getResponseHeader("Content-Type") || "").startsWith("text/plain");
+  tell(plain ? xhr.responseText : wrong.dataset.failed);
+});
+
+document.addEventListener("htmx:sendError", () => tell(wrong.dataset.away));
+
+document.addEventListener("htmx:afterOnLoad", ({ detail: { xhr } }) => {
+  if (xhr.status < 400) wrong.hidden = true;
+});

@@ -1,0 +1,199 @@
+"""Watched folders and the sample collection, as the library and the settings show them: add, scan now, remove.
+
+Owns the fragments under `/ui/library/folders` and `/ui/library/sample`. What a folder is and what removing one means is
+`app.ingest.watched`'s.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Form, Request
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
+
+from app.catalog import Catalog
+from app.edge.deps import Services, ServicesDep, UserDep
+from app.edge.errors import error_message
+from app.errors import AppError
+from app.store import collections, jobs
+from app.store.collections import CollectionRow
+from app.store.engine import Session
+from app.store.jobs import ScanState
+from app.web.library_view import shown_name
+from app.web.templating import render_fragment, render_page
+
+router = APIRouter()
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """A watched folder, or the sample (`root` empty)."""
+
+    id: int
+    name: str
+    root: str
+    facts: str
+    problem: str
+    locked: bool
+    scanning: bool
+    sample: bool
+
+
+@router.get("/ui/library/folders", response_class=HTMLResponse)
+def folders_fragment(services: ServicesDep, user_id: UserDep) -> HTMLResponse:
+    """The list anew."""
+    return render_fragment(services, "library/_folders.html", **context(services, user_id))
+
+
+@router.post("/ui/library/folders")
+def add_folder(request: Request, services: ServicesDep, user_id: UserDep, path: Annotated[str, Form()]) -> Response:
+    """Watches a folder, or says beside the field why not."""
+    try:
+        services.folders.add_folder(user_id, path)
+    except AppError as error:
+        problem = {"folder_error": error_message(services.catalog, error), "folder_path": path}
+        return _answer(services, request, user_id, status=error.status, **problem)
+    name = shown_name(path.rstrip("/").rsplit("/", 1)[-1] or path)
+    return _answer(services, request, user_id, notice=services.catalog.t("library.folder_added", name=name))
+
+
+@router.post("/ui/library/folders/{collection_id}/scan")
+def scan_folder(request: Request, collection_id: int, services: ServicesDep, user_id: UserDep) -> Response:
+    """Compares the folder with the library now.
+
+    Raises:
+        NotFoundError: when it is not watched any more.
+    """
+    services.folders.request_scan(user_id, collection_id)
+    return _answer(services, request, user_id)
+
+
+@router.get("/ui/library/folders/{collection_id}/remove", response_class=HTMLResponse)
+def remove_dialog(collection_id: int, services: ServicesDep, user_id: UserDep) -> HTMLResponse:
+    """The question before a folder goes."""
+    question = _remove_question(services, user_id, collection_id)
+    return render_fragment(services, "library/_confirm.html", confirm=question)
+
+
+@router.get("/library/folders/{collection_id}/remove", response_class=HTMLResponse)
+def remove_page(request: Request, collection_id: int, services: ServicesDep, user_id: UserDep) -> HTMLResponse:
+    """The same question as a page, for browsers without script."""
+    question = _remove_question(services, user_id, collection_id)
+    return render_page(services, request, user_id, "library/confirm.html", place="library", confirm=question)
+
+
+@router.post("/ui/library/folders/{collection_id}/remove")
+def remove_folder(request: Request, collection_id: int, services: ServicesDep, user_id: UserDep) -> Response:
+    """Takes a folder or the sample out of the library; its files stay on disk.
+
+    Raises:
+        NotFoundError: when it is not watched any more.
+        ConflictError: for a folder that the environment names.
+    """
+    row = services.database.read(lambda session: collections.get_collection(session, user_id, collection_id))
+    services.folders.remove(user_id, collection_id)
+    notice = services.catalog.t("library.folder_removed", name=shown_name(row.name))
+    response = _answer(services, request, user_id, notice=notice, oob=True)
+    response.headers["HX-Trigger"] = "library-changed"
+    return response
+
+
+@router.post("/ui/library/sample")
+def add_sample(request: Request, services: ServicesDep, user_id: UserDep) -> Response:
+    """Adds Docent's own manual, once. Without script the answer leads to the page that asked."""
+    services.folders.add_sample(user_id)
+    return _answer(services, request, user_id)
+
+
+def context(services: Services, user_id: int, *, notice: str = "", **changes: Any) -> dict[str, Any]:
+    """What the folders' templates need."""
+    rows = services.database.read(lambda session: _read(session, user_id))
+    folders = [_folder(services, row, scan) for row, scan in rows if row.root is not None]
+    return {
+        "folders": folders,
+        "folders_busy": any(folder.scanning for folder in folders),
+        "folders_locked": services.settings.is_locked("watch_dirs"),
+        "folders_hint": services.catalog.t(
+            "library.folders_hint", every=services.catalog.seconds(round(services.settings.watch_rescan_s * 1000))
+        ),
+        "folder_notice": notice,
+        "folder_error": "",
+        "folder_path": "",
+        "sample": next((row for row, _ in rows if row.kind == "sample"), None),
+        "oob": False,
+        **changes,
+    }
+
+
+def _answer(
+    services: Services, request: Request, user_id: int, *, status: int = 200, notice: str = "", **changes: Any
+) -> Response:
+    """The list anew for htmx; for a plain form the page again, with the problem where there is one."""
+    if request.headers.get("hx-request") == "true":
+        values = context(services, user_id, notice=notice, **changes)
+        response = render_fragment(services, "library/_folders.html", status=status, **values)
+        response.headers["HX-Trigger"] = "library-work"
+        return response
+    if status != 200:
+        values = context(services, user_id, **changes)
+        return render_page(services, request, user_id, "library/folders.html", status=status, place="library", **values)
+    return RedirectResponse("/library#folders", status_code=303)
+
+
+def _read(session: Session, user_id: int) -> list[tuple[CollectionRow, ScanState | None]]:
+    rows = collections.list_collections(session, user_id)
+    return [(row, jobs.scan_state(session, row.id) if row.root is not None else None) for row in rows]
+
+
+def _folder(services: Services, row: CollectionRow, scan: ScanState | None) -> Folder:
+    catalog = services.catalog
+    scanning = scan is not None and scan.state in ("queued", "running")
+    words = [catalog.t("library.folder_files", n=row.documents)]
+    if scanning:
+        words.append(catalog.t("library.folder_scanning"))
+    elif row.scanned_at is None:
+        words.append(catalog.t("library.folder_never"))
+    else:
+        when = catalog.when(row.scanned_at, services.clock.now())
+        words.append(catalog.t("library.folder_scanned", when=when))
+    if scan is not None:
+        words += _skipped_words(scan.result, catalog)
+    problem = ""
+    if scan is not None and scan.state == "failed" and scan.error:
+        key = f"errors.{scan.error}"
+        problem = catalog.t(key, path=row.root) if catalog.has(key) else catalog.t("library.folder_missing")
+    return Folder(
+        id=row.id,
+        name=shown_name(row.name),
+        root="" if row.kind == "sample" else shown_name(row.root or ""),
+        facts=" · ".join(words),
+        problem=problem,
+        locked=services.folders.is_locked(row),
+        scanning=scanning,
+        sample=row.kind == "sample",
+    )
+
+
+def _skipped_words(result: Mapping[str, Any], catalog: Catalog) -> list[str]:
+    """How many entries the last scan passed over, and why, commonest first."""
+    skipped: Mapping[str, int] = result.get("skipped") or {}
+    commonest = sorted(skipped.items(), key=lambda item: (-item[1], item[0]))
+    parts = [
+        catalog.t(f"library.skipped_{reason}", n=count)
+        for reason, count in commonest
+        if count and catalog.has(f"library.skipped_{reason}")
+    ]
+    return [catalog.t("library.skipped", reasons=", ".join(parts))] if parts else []
+
+
+def _remove_question(services: Services, user_id: int, collection_id: int) -> dict[str, str]:
+    row = services.database.read(lambda session: collections.get_collection(session, user_id, collection_id))
+    catalog, kind = services.catalog, "sample" if row.kind == "sample" else "folder"
+    return {
+        "action": f"/ui/library/folders/{collection_id}/remove",
+        "back": "/library",
+        "title": catalog.t(f"library.remove_{kind}_title", name=shown_name(row.name)),
+        "loses": catalog.t(f"library.remove_{kind}_loses", n=row.documents),
+        "more": "",
+        "verb": catalog.t(f"library.remove_{kind}_verb"),
+    }

@@ -1,0 +1,252 @@
+"""The library page: files with their state, search in names and text, retry, remove, the progress of what is added.
+
+Owns `/library` and its fragments under `/ui/library` and `/ui/documents`. What rows say is `app.web.library_view`'s,
+watched folders are `app.web.folders`', reading and removing files is `app.ingest.sources`'.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Query, Request
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
+
+from app.edge.deps import Services, ServicesDep, UserDep
+from app.search.hits import SearchFilters
+from app.store import collections, documents
+from app.store.documents import Counts, DocumentFilters, DocumentPage, DocumentRow
+from app.store.engine import Session
+from app.web import folders, library_view
+from app.web.library_view import Adding, FileRow, TextHit
+from app.web.templating import render_fragment, render_page
+
+router = APIRouter()
+
+TEXT_HITS = 8
+QUERY_CHARS = 400
+
+
+def list_filters(
+    q: Annotated[str, Query(max_length=QUERY_CHARS)] = "", collection: str = "", status: str = ""
+) -> DocumentFilters:
+    """The filters of an address; a value that is no choice counts as none, as an old link may hold one."""
+    return DocumentFilters(
+        q=" ".join(q.split()) or None,
+        collection=int(collection) if collection.isdecimal() and len(collection) < 18 else None,
+        status=status if status in library_view.statuses() else None,  # pyright: ignore[reportArgumentType] - checked
+    )
+
+
+FiltersDep = Annotated[DocumentFilters, Depends(list_filters)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Listed:
+    page: DocumentPage
+    matching: int
+    counts: Counts
+    collections: list[collections.CollectionRow]
+
+
+@router.get("/library", response_class=HTMLResponse)
+def library_page(
+    request: Request, services: ServicesDep, user_id: UserDep, filters: FiltersDep, after: str | None = None
+) -> HTMLResponse:
+    """The whole page."""
+    context = files_context(services, user_id, filters, after)
+    context |= {
+        "adding": adding_of(services, user_id, None),
+        "since": services.progress.began().isoformat(),
+        "focus": request.query_params.get("focus") == "search",
+        **folders.context(services, user_id),
+    }
+    return render_page(services, request, user_id, "library/page.html", place="library", **context)
+
+
+@router.get("/ui/library/files", response_class=HTMLResponse)
+def files_fragment(services: ServicesDep, user_id: UserDep, filters: FiltersDep) -> HTMLResponse:
+    """The list anew: filters changed, or files came."""
+    return render_fragment(services, "library/_files.html", **files_context(services, user_id, filters, None))
+
+
+@router.get("/ui/library/more", response_class=HTMLResponse)
+def more_fragment(
+    services: ServicesDep, user_id: UserDep, filters: FiltersDep, after: str, shown: int = 0
+) -> HTMLResponse:
+    """The next rows, with a new foot."""
+    context = files_context(services, user_id, filters, after, shown=shown)
+    return render_fragment(services, "library/_rows.html", **context)
+
+
+@router.get("/ui/library/working", response_class=HTMLResponse)
+def working_fragment(
+    services: ServicesDep, user_id: UserDep, row: Annotated[list[str] | None, Query(max_length=500)] = None
+) -> Response:
+    """Those of the rows in work that changed. 286 tells htmx to stop asking when none is in work any more."""
+    known = dict(item.split(".", 1)[::-1] for item in row or () if "." in item)
+    known = {int(number): state for state, number in known.items() if number.isdecimal() and len(number) < 18}
+    if not row:
+        return Response(status_code=286)
+    found = services.database.read(lambda session: documents.get_rows(session, user_id, list(known)))
+    rows = [file_row(services, document) for document in found]
+    changed = [item for item in rows if item.fingerprint != f"{item.id}.{known[item.id]}"]
+    counts = services.database.read(lambda session: documents.counts(session, user_id))
+    return render_fragment(
+        services,
+        "library/_working.html",
+        rows=changed,
+        oob=True,
+        counts=library_view.counts_words(counts, services.catalog),
+    )
+
+
+@router.get("/ui/library/progress", response_class=HTMLResponse)
+def progress_fragment(
+    services: ServicesDep, user_id: UserDep, since: datetime | None = None, seen: int = 0
+) -> HTMLResponse:
+    """The progress box; `since` keeps the batch that the page is watching once it is over."""
+    box = adding_of(services, user_id, since)
+    began = since if since is not None and box is not None else services.progress.began()
+    response = render_fragment(services, "library/_progress.html", adding=box, since=began.isoformat())
+    if box is not None and box.total > seen:
+        response.headers["HX-Trigger"] = "library-changed"
+    return response
+
+
+@router.get("/library/remove/{document_id}", response_class=HTMLResponse)
+def remove_page(request: Request, document_id: int, services: ServicesDep, user_id: UserDep) -> HTMLResponse:
+    """The question before a document is removed, as a page for browsers without script."""
+    confirm = _remove_question(services, user_id, document_id)
+    return render_page(services, request, user_id, "library/confirm.html", place="library", confirm=confirm)
+
+
+@router.get("/ui/documents/{document_id}/remove", response_class=HTMLResponse)
+def remove_dialog(document_id: int, services: ServicesDep, user_id: UserDep) -> HTMLResponse:
+    """The same question as a dialog."""
+    return render_fragment(services, "library/_confirm.html", confirm=_remove_question(services, user_id, document_id))
+
+
+@router.post("/ui/documents/{document_id}/remove")
+def remove(request: Request, document_id: int, services: ServicesDep, user_id: UserDep) -> Response:
+    """Removes a document with its passages.
+
+    Raises:
+        NotFoundError: when it is not there any more.
+    """
+    row = services.database.read(lambda session: documents.get_document(session, user_id, document_id)).row
+    services.sources.delete_document(user_id, document_id)
+    if not is_htmx(request):
+        return RedirectResponse("/library", status_code=303)
+    counts = services.database.read(lambda session: documents.counts(session, user_id))
+    words = services.catalog.t("library.removed", name=library_view.shown_name(row.path))
+    return render_fragment(
+        services,
+        "library/_removed.html",
+        id=document_id,
+        words=words,
+        oob=True,
+        counts=library_view.counts_words(counts, services.catalog),
+    )
+
+
+@router.post("/ui/documents/{document_id}/retry")
+def retry(
+    request: Request, document_id: int, services: ServicesDep, user_id: UserDep, back: str = "library"
+) -> Response:
+    """Reads a failed document again.
+
+    Raises:
+        NotFoundError: when it is not there any more.
+    """
+    services.sources.retry(user_id, document_id)
+    if not is_htmx(request):
+        return RedirectResponse(f"/documents/{document_id}" if back == "reader" else "/library", status_code=303)
+    row = services.database.read(lambda session: documents.get_document(session, user_id, document_id)).row
+    response = render_fragment(services, "library/_row.html", row=file_row(services, row), oob=False)
+    response.headers["HX-Trigger"] = "library-work"
+    return response
+
+
+def files_context(
+    services: Services, user_id: int, filters: DocumentFilters, after: str | None, *, shown: int = 0
+) -> dict[str, Any]:
+    """What the list's templates need."""
+    listed = services.database.read(lambda session: _list(session, user_id, filters, after))
+    rows = [file_row(services, row) for row in listed.page.rows]
+    shown = shown + len(rows)
+    catalog = services.catalog
+    more = None
+    if listed.page.next is not None:
+        more = {
+            "page": library_view.page_address("/library", filters, listed.page.next, shown),
+            "fragment": library_view.page_address("/ui/library/more", filters, listed.page.next, shown),
+        }
+    return {
+        "filters": filters,
+        "filtered": filters != DocumentFilters(),
+        "statuses": library_view.statuses(),
+        "collections": listed.collections,
+        "sample": next((row for row in listed.collections if row.kind == "sample"), None),
+        "counts": library_view.counts_words(listed.counts, catalog),
+        "rows": rows,
+        "range": catalog.t("library.range", shown=shown, total=listed.matching),
+        "more": more,
+        "hits": _text_hits(services, user_id, filters) if after is None else None,
+        "empty_formats": catalog.t("library.empty_formats", size=catalog.size(services.settings.upload_max_mb * 10**6)),
+        "oob": False,
+    }
+
+
+def file_row(services: Services, row: DocumentRow) -> FileRow:
+    """A document as a row, with the page it is being read at."""
+    return library_view.file_row(
+        row,
+        services.catalog,
+        services.clock.now(),
+        upload_max_mb=services.settings.upload_max_mb,
+        stage=services.progress.get(row.id),
+    )
+
+
+def adding_of(services: Services, user_id: int, since: datetime | None) -> Adding | None:
+    """The progress box of the batch that is going on, or of the one that began at `since`."""
+    began = since or services.progress.began()
+    counted = services.database.read(lambda session: documents.progress(session, user_id, began))
+    return library_view.adding(services.progress.batch(counted), services.catalog)
+
+
+def is_htmx(request: Request) -> bool:
+    """Whether a fragment is wanted rather than a page."""
+    return request.headers.get("hx-request") == "true"
+
+
+def _list(session: Session, user_id: int, filters: DocumentFilters, after: str | None) -> _Listed:
+    return _Listed(
+        page=documents.list_documents(session, user_id, filters, after=after),
+        matching=documents.count_matching(session, user_id, filters),
+        counts=documents.counts(session, user_id),
+        collections=collections.list_collections(session, user_id),
+    )
+
+
+def _text_hits(services: Services, user_id: int, filters: DocumentFilters) -> list[TextHit] | None:
+    """Passages that hold what is looked for; None where nothing is looked for."""
+    if not filters.q:
+        return None
+    where = SearchFilters(collections=None if filters.collection is None else (filters.collection,))
+    hits = services.searcher.search(filters.q, user_id=user_id, k=TEXT_HITS, filters=where)
+    return [library_view.text_hit(hit, filters.q, services.catalog) for hit in hits]
+
+
+def _remove_question(services: Services, user_id: int, document_id: int) -> dict[str, str]:
+    row = services.database.read(lambda session: documents.get_document(session, user_id, document_id)).row
+    catalog = services.catalog
+    loses = catalog.t("library.remove_loses", n=row.chunks) if row.chunks else catalog.t("library.remove_loses_nothing")
+    return {
+        "action": f"/ui/documents/{document_id}/remove",
+        "back": "/library",
+        "title": catalog.t("library.remove_title", name=library_view.shown_name(row.path)),
+        "loses": loses,
+        "more": catalog.t("library.remove_folder_file") if row.source == "folder" else "",
+        "verb": catalog.t("library.remove_verb"),
+    }

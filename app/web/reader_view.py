@@ -1,0 +1,166 @@
+"""What the reader shows beside the text: the citation it was opened for, its neighbours, the document's facts. Pure.
+
+The text itself is made by `app.render.highlight`. Used by `app.web.reader`.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from app.catalog import Catalog
+from app.edge.answers import reader_href, title_of
+from app.rag.citations import check
+from app.rag.markers import strip_markers
+from app.rag.pieces import Passage
+from app.store.chats import MessageRow
+from app.store.documents import DocumentRow
+from app.web.library_view import shown_name
+
+
+@dataclass(frozen=True, slots=True)
+class SourceLink:
+    """One source of the answer in the rail."""
+
+    n: int
+    href: str
+    title: str
+    locator: str
+    current: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    """What the reader was opened for. `count` is "Citation 2 of 5", or "Source 6" for one that was given and not
+    cited; `backs` is the answer's sentence, empty where the source was not cited; `previous` and `next` are addresses,
+    empty at the ends."""
+
+    n: int
+    back: str
+    count: str
+    previous: str
+    next: str
+    backs: str
+    sources: tuple[SourceLink, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A stretch of the document's text to show as the passage; `support` is the sentence in it that backs the claim."""
+
+    passage: tuple[int, int]
+    support: tuple[int, int] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """A line of the rail: what and how much."""
+
+    label: str
+    value: str
+
+
+def citation(answer: MessageRow, n: int, catalog: Catalog) -> Citation | None:
+    """The citation `n` of an answer; None when the answer has no such source."""
+    source = source_of(answer, n)
+    if source is None:
+        return None
+    cited = [row for row in answer.sources if row.get("cited")]
+    places = [row["n"] for row in cited]
+    listed = cited if n in places else sorted([*cited, source], key=lambda row: row["n"])
+    if n in places:
+        count = catalog.t("reader.citation", k=places.index(n) + 1, m=len(places))
+    else:
+        count = catalog.t("reader.passage_number", n=n)
+    order = [row["n"] for row in listed]
+    at = order.index(n)
+    return Citation(
+        n=n,
+        back=f"/chats/{answer.chat_id}#{answer.turn_id}",
+        count=count,
+        previous=reader_href(listed[at - 1], answer.turn_id) if at > 0 else "",
+        next=reader_href(listed[at + 1], answer.turn_id) if at + 1 < len(listed) else "",
+        backs=sentence_backed(answer, n),
+        sources=tuple(_source_link(row, answer.turn_id, row["n"] == n, catalog) for row in listed),
+    )
+
+
+def source_of(answer: MessageRow, n: int) -> Mapping[str, Any] | None:
+    """The row of `messages.sources` with that number."""
+    return next((row for row in answer.sources if row.get("n") == n), None)
+
+
+def sentence_backed(answer: MessageRow, n: int) -> str:
+    """The first sentence of the answer that cites `n`, without markers and marks of emphasis; empty when none does."""
+    numbers = [Passage(row["n"], 0, 0, "", "", "", None, "", 0, 0, 0, 0, 0.0) for row in answer.sources]
+    cite = next((cite for cite in check(answer.content, numbers).cites if cite.n == n), None)
+    if cite is None:
+        return ""
+    said = " ".join(strip_markers(answer.content[cite.said_start : cite.said_end]).split())
+    return re.sub(r"(\*\*|__|`)(?=\S)(.+?)(?<=\S)\1", r"\2", said)
+
+
+def place_of(source: Mapping[str, Any], text: str) -> Place | None:
+    """Where a stored source stands in the document's text of today; None when its words are no longer in it.
+
+    A document that was read again has new passages. The quote an answer kept is looked for by its words, so that an
+    old answer still opens at the right place as long as the words are there.
+    """
+    start, end, quote = source.get("char_start"), source.get("char_end"), str(source.get("quote") or "")
+    words = quote.replace("…", " ").split()
+    if not words:
+        return None
+    pattern = re.compile(r"\s+".join(map(re.escape, words)))
+    if isinstance(start, int) and isinstance(end, int) and pattern.search(text, start, end):
+        return Place((start, end), support_of(source))
+    found = pattern.search(text)
+    return Place(found.span(), None) if found else None
+
+
+def support_of(source: Mapping[str, Any]) -> tuple[int, int] | None:
+    """The stored span of the supporting sentence in the document's text."""
+    match source.get("support"):
+        case [int(start), int(end)]:
+            return start, end
+        case _:
+            return None
+
+
+def locator(path: str, page: object, lines: tuple[object, object], catalog: Catalog) -> str:
+    """`lines 15–23`, `p. 7`, or the path where neither is known."""
+    if page:
+        return catalog.t("reader.page", page=page)
+    first, last = lines
+    if not first:
+        return shown_name(path)
+    if first == last or not last:
+        return catalog.t("reader.line", start=first)
+    return catalog.t("reader.lines", start=first, end=last)
+
+
+def facts(row: DocumentRow, catalog: Catalog, now: datetime) -> tuple[Fact, ...]:
+    """What is known of a document; facts that don't apply are left out."""
+    values: Sequence[tuple[str, str]] = (
+        ("collection", row.collection),
+        ("type", row.mime),
+        ("size", catalog.size(row.bytes)),
+        ("pages", catalog.number(row.pages) if row.pages else ""),
+        ("encoding", row.encoding or ""),
+        ("passages", catalog.number(row.chunks) if row.chunks else ""),
+        ("added", catalog.when(row.created_at, now)),
+    )
+    return tuple(Fact(catalog.t(f"reader.fact_{name}"), value) for name, value in values if value)
+
+
+def _source_link(source: Mapping[str, Any], turn_id: str, current: bool, catalog: Catalog) -> SourceLink:
+    path = str(source.get("path") or "")
+    where = locator(path, source.get("page"), (source.get("line_start"), source.get("line_end")), catalog)
+    name = shown_name(path).rsplit("/", 1)[-1]
+    return SourceLink(
+        n=source["n"],
+        href=reader_href(source, turn_id),
+        title=shown_name(title_of(source)),
+        locator=where if where == shown_name(path) else f"{name}, {where}",
+        current=current,
+    )
