@@ -15,14 +15,15 @@ from app.rag.words import rarity, stems, weight
 from app.render.sentences import Sentence, sentences
 
 MOST = 5
-_LEAST = 3
-_HEADING_SHARE = 0.4
+_USUAL = 3
+_HEADING_SHARE = 0.6
 _NEIGHBOUR_SHARE = 0.25
 _RANK_LOSS = 0.12
 _CODE_LINES = 14
 _CODE_CHARS = 600
 _SAME = 0.65
-_WORTH = 0.4
+_WORTH = 0.5
+_WORTH_AT_FIRST = 0.2
 _PER_PASSAGE = 3
 
 _ASKS_NUMBER = re.compile(
@@ -136,9 +137,15 @@ def _fitness(candidate: _Candidate) -> float:
         return 0.5 if candidate.text.count("\n") > _CODE_LINES or len(candidate.text) > _CODE_CHARS else 1.0
     if count < 4:
         return 0.5
-    if candidate.text.rstrip().endswith("?"):
+    if candidate.text.rstrip().endswith("?") or _is_label(candidate.text.split()):
         return 0.6
     return 1.0 if count <= 45 else max(0.3, 45 / count)
+
+
+def _is_label(words: Sequence[str]) -> bool:
+    """Names or settings in a row rather than a sentence: hardly a word in small letters, or `key="value"` pairs."""
+    small = sum(word[:1].islower() and "=" not in word for word in words)
+    return len(words) > 3 and small < 0.25 * len(words)
 
 
 def _take(candidates: Sequence[_Candidate], asked: set[str], told: dict[str, float], total: float) -> list[_Candidate]:
@@ -155,8 +162,8 @@ def _take(candidates: Sequence[_Candidate], asked: set[str], told: dict[str, flo
         ]
         at = max(range(len(left)), key=lambda place: (gains[place], -place))
         candidate = left.pop(at)
-        if len(chosen) >= _LEAST and candidate.value < _WORTH * best:
-            break
+        if candidate.value < best * (_WORTH_AT_FIRST if len(chosen) < _USUAL else _WORTH):
+            continue
         if _repeats(candidate, chosen):
             continue
         chosen.append(candidate)

@@ -61,4 +61,4 @@ def _prose(text: str) -> str:
     """What stands outside of code: no links, no tags, nothing that reads as a marker or as HTML."""
     text = _LINK.sub(r"\g<text>", _DROPPED.sub("", text))
     text = re.sub(r"\[(?=\d)", r"\\[", text)
-    return re.sub(r"<(?=[A-Za-z/!?])", r"\\<", text)
+    return re.sub(r"<(?=[A-Za-z/!?])(?!https?:)", r"\\<", text)

@@ -9,6 +9,7 @@ from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequenc
 from dataclasses import dataclass
 from typing import Any
 
+from anyio import to_thread
 from anyio.lowlevel import checkpoint
 
 from app.catalog import Catalog
@@ -56,7 +57,7 @@ def make_quoting_chat(texts: QuotingTexts) -> ChatFn:
         tools: Sequence[Mapping[str, Any]] | None,
         content_filter: ContentFilter | None = None,
     ) -> AsyncGenerator[StreamPiece]:
-        for part in answer_parts(messages, texts):
+        for part in await to_thread.run_sync(lambda: list(answer_parts(messages, texts))):
             text = content_filter.feed(part) if content_filter else part
             if text:
                 yield StreamPiece("content", text)

@@ -9,6 +9,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 _TOKEN = re.compile(r"[^\W_]+(?:[_.:/@-]+[^\W_]+)*")
 _PART = re.compile(r"[^\W_]+")
@@ -71,8 +72,11 @@ def stems(text: str) -> set[str]:
     return {word.stem for word in content_words(text)}
 
 
+@lru_cache(maxsize=20_000)
 def stem(word: str) -> str:
-    """`word` without its commonest English endings: backups, expires and expiry meet; too much is worse than little."""
+    """`word` without its commonest English endings (`backups` and `backup` meet), number words as digits."""
+    if word in _NUMBERS:
+        return _NUMBERS[word]
     if len(word) < 4 or any(character.isdigit() for character in word):
         return word
     for ending, instead in _ENDINGS:
@@ -84,6 +88,12 @@ def stem(word: str) -> str:
     return word[:-1] if len(word) > 4 and word[-1] in "ey" else word
 
 
+_NUMBERS = {
+    word: str(number)
+    for number, word in enumerate(
+        ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
+    )
+}
 _ENDINGS = (
     ("ization", "iz"),
     ("isation", "iz"),

@@ -131,9 +131,29 @@ def test_options_of_a_manual_page_are_told_apart() -> None:
     ]
 
 
+def test_rows_of_a_table_set_with_blanks_are_told_apart() -> None:
+    """A line that goes on belongs to its row; two blanks after a full stop make no table."""
+    assert split("0  success (logged)\n1  warning (see\n  the log)\n12.5 GB   size") == [
+        "0  success (logged)",
+        "1  warning (see\n  the log)",
+        "12.5 GB   size",
+    ]
+    assert split("It is so.  And so\non.  End") == ["It is so.", "And so\non.", "End"]
+
+
+def test_a_row_of_tildes_under_a_title_is_no_fence() -> None:
+    """reStructuredText underlines third-level titles with what Markdown fences code with."""
+    assert kinds("Local Discovery\n~~~~~~~~~~~~~~~\n\nIt sends. It listens.") == [
+        ("heading", "Local Discovery"),
+        ("prose", "It sends."),
+        ("prose", "It listens."),
+    ]
+    assert kinds("Run this:\n~~~\nx. y\n~~~") == [("prose", "Run this:"), ("code", "~~~\nx. y\n~~~")]
+
+
 def test_an_unclosed_fence_holds_everything_to_the_end() -> None:
     """A cut answer may end inside a fence."""
-    assert kinds("a\n~~~\nb. c\n\nd") == [("prose", "a"), ("code", "~~~\nb. c\n\nd")]
+    assert kinds("like so\n~~~\nb. c\n\nd") == [("prose", "like so"), ("code", "~~~\nb. c\n\nd")]
 
 
 def test_code_spans_cover_blocks_and_inline_code() -> None:
