@@ -44,12 +44,11 @@ def quoted_code(block: str, text: str, start: int) -> str:
     that the indentation of its first line is known."""
     first = text.rfind("\n", 0, start) + 1
     lines = (text[first:start] + block).splitlines() if not text[first:start].strip() else block.splitlines()
-    if lines and re.match(r"\s*(?:`{3,}|~{3,})", lines[0]):
-        info = lines[0].strip().strip("`~").split()
-        language = info[0] if info and re.fullmatch(r"[\w+#.-]+", info[0]) else ""
-        lines = lines[1:-1] if len(lines) > 1 and re.fullmatch(r"\s*(?:`{3,}|~{3,})\s*", lines[-1]) else lines[1:]
-    else:
-        language = ""
+    language = ""
+    if opening := re.match(r"\s*(`{3,}|~{3,})\s*([\w+#.-]*)", lines[0] if lines else ""):
+        language = opening.group(2)
+        closed = len(lines) > 1 and re.fullmatch(rf"\s*{opening.group(1)}+\s*", lines[-1])
+        lines = lines[1:-1] if closed else lines[1:]
     indent = min((len(line) - len(line.lstrip()) for line in lines if line.strip()), default=0)
     body = "\n".join(line[indent:].rstrip() for line in lines).strip("\n")
     longest = max((len(run) for run in re.findall(r"`{3,}", body)), default=2)
