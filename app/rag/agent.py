@@ -95,6 +95,7 @@ def _too_long(error: LLMError) -> LLMError:
         provider_status=error.provider_status,
         retryable=False,
         setting="LLM_CONTEXT_TOKENS",
+        params=error.params,
     )
 
 

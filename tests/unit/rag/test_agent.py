@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from app.catalog import load_catalog
 from app.rag.agent import AgentHolder, run_agent
 from app.rag.context import Prompt, pack
 from app.rag.errors import LLMError, MalformedReplyError
@@ -139,6 +140,7 @@ def test_a_second_overflow_ends_the_turn_with_a_code_the_page_knows(prompt: Prom
         play(chat, prompt, stats)
     assert (caught.value.code, caught.value.reason, caught.value.provider_status) == ("llm_rejected", "context", 413)
     assert caught.value.setting == "LLM_CONTEXT_TOKENS"
+    assert "LLM_CONTEXT_TOKENS" in load_catalog().t(f"errors.{caught.value.code}.{caught.value.reason}")
     assert not caught.value.retryable
     assert stats.rounds == 2
 
