@@ -12,7 +12,7 @@ import anyio.to_thread
 from fastapi import Depends, FastAPI
 from starlette.middleware import Middleware
 
-from app.api import chat, chats, health, search, turns
+from app.api import chat, chats, collections, documents, health, search, turns
 from app.catalog import Catalog, load_catalog
 from app.clock import Clock, SystemClock
 from app.edge.auth import current_user
@@ -21,6 +21,12 @@ from app.edge.errors import ErrorResponses, LastResort
 from app.edge.headers import SecurityHeaders
 from app.edge.limits import BodyLimit, body_limit
 from app.edge.origin import OriginCheck
+from app.ingest.extract.extractor import Extractor
+from app.ingest.reading import TextExtractor
+from app.ingest.sources import Sources
+from app.ingest.stored_files import StoredFiles
+from app.ingest.watched import WatchedFolders
+from app.ingest.worker import Tools, Worker
 from app.rag.gate import Search
 from app.rag.llm import chat_for_endpoint
 from app.rag.pieces import ChatFn
@@ -36,7 +42,8 @@ from app.turns.drafts import DraftWriter
 from app.turns.registry import TurnRegistry
 from app.turns.settle import sweep_at_start
 from app.upstream.client import ClientPool, endpoint_from
-from app.web import queries, reader, receipts
+from app.web import chats as chat_fragments
+from app.web import pages, queries, reader, receipts
 from app.web.error_pages import error_pages
 from app.web.static import static_app
 
@@ -51,6 +58,7 @@ def create_app(
     embedder: Embedder | None = None,
     searcher: Search | None = None,
     chat_for: ChatFor | None = None,
+    extractor: TextExtractor | None = None,
 ) -> FastAPI:
     """Builds the application. The database is migrated here, background work starts with the lifespan.
 
@@ -63,21 +71,29 @@ def create_app(
     clients = ClientPool(clock)
     embedder = embedder or embedder_from(settings)
     index = VectorIndex()
+    running = TurnRegistry(detach_grace_s=settings.turn_detach_grace_s)
+    files = StoredFiles(settings.data_dir)
+    tools = Tools(files, extractor or Extractor(), embedder, index, busy=lambda: running.active > 0)
+    worker = Worker(database, settings, clock, tools)
     services = Services(
         settings=settings,
         database=database,
         clock=clock,
         catalog=catalog,
-        turns=TurnRegistry(detach_grace_s=settings.turn_detach_grace_s),
+        turns=running,
         drafts=DraftWriter(database),
         searcher=searcher or Searcher(database, embedder, index, clock=clock),
         chat_for=chat_for or model_chooser(clients, catalog),
         clients=clients,
+        files=files,
+        sources=Sources(database, files, clock, index, worker.wake),
+        folders=WatchedFolders(database, settings, clock, index, worker.wake),
+        progress=worker.board,
     )
     respond = ErrorResponses(catalog, error_pages(catalog))
     app = FastAPI(
         title="Docent",
-        lifespan=_lifespan(services),
+        lifespan=_lifespan(services, worker),
         docs_url=None,
         redoc_url=None,
         openapi_url="/api/openapi.json",
@@ -87,7 +103,19 @@ def create_app(
     respond.install(app)
     app.mount("/static", static_app())
     app.include_router(health.router)
-    for routes in (chat, turns, chats, search, receipts, queries, reader):
+    for routes in (
+        chat,
+        turns,
+        chats,
+        search,
+        documents,
+        collections,
+        receipts,
+        queries,
+        reader,
+        pages,
+        chat_fragments,
+    ):
         app.include_router(routes.router, dependencies=[Depends(current_user)])
     return app
 
@@ -119,15 +147,17 @@ def _layers(settings: Settings, respond: ErrorResponses) -> list[Middleware]:
     ]
 
 
-def _lifespan(services: Services) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
+def _lifespan(services: Services, worker: Worker) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
         await anyio.to_thread.run_sync(sweep_at_start, services.database, services.clock.now())
         drafts = asyncio.create_task(services.drafts.run(), name="drafts")
+        await anyio.to_thread.run_sync(services.folders.ensure_environment)
+        await anyio.to_thread.run_sync(worker.start)
         try:
             yield
         finally:
-            await services.turns.shutdown()
+            await asyncio.gather(services.turns.shutdown(), anyio.to_thread.run_sync(worker.stop))
             drafts.cancel()
             with suppress(asyncio.CancelledError):
                 await drafts

@@ -12,6 +12,10 @@ from fastapi import Depends, Request
 from app.catalog import Catalog
 from app.clock import Clock
 from app.edge.auth import current_user
+from app.ingest.progress import ProgressBoard
+from app.ingest.sources import Sources
+from app.ingest.stored_files import StoredFiles
+from app.ingest.watched import WatchedFolders
 from app.rag.gate import Search
 from app.rag.pieces import ChatFn
 from app.settings import Settings
@@ -38,6 +42,10 @@ class Services:
     searcher: Search
     chat_for: ChatFor
     clients: ClientPool
+    files: StoredFiles
+    sources: Sources
+    folders: WatchedFolders
+    progress: ProgressBoard
 
 
 def get_services(request: Request) -> Services:

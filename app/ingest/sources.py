@@ -5,13 +5,16 @@ Owns these operations as whole transactions, with the owner check, and wakes the
 always from a worker thread.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import BinaryIO, Literal
 
 from app.clock import Clock
 from app.errors import NotFoundError
+from app.ingest.errors import IngestError
+from app.ingest.folders import open_file
 from app.ingest.removal import remove_content, remove_documents
 from app.ingest.stored_files import StoredFiles
 from app.ingest.uploads import Arrival
@@ -108,11 +111,12 @@ class Sources:
         self._database.write(work)
         self._wake()
 
-    def file_of(self, user_id: int, document_id: int) -> tuple[str, Path | None, tuple[Path, str] | None]:
-        """Where a document's bytes are: its name, and the stored file or (root, path) in its folder.
+    @contextmanager
+    def opened(self, user_id: int, document_id: int) -> Generator[tuple[str, BinaryIO]]:
+        """A document's name and bytes as they came: the stored upload, or the file in its folder.
 
         Raises:
-            NotFoundError: when it is not there or not the user's.
+            NotFoundError: when it is not there or not the user's; `document_file_gone` when the file itself is not.
         """
 
         def work(session: Session) -> intake.WorkItem:
@@ -120,13 +124,15 @@ class Sources:
             return intake.work_items(session, [document_id])[document_id]
 
         item = self._database.read(work)
-        name = item.path.rsplit("/", 1)[-1]
-        if item.source == "folder" and item.root is not None:
-            return name, None, (Path(item.root), item.path)
-        stored = self._files.path_of(item.sha256)
-        if not stored.is_file():
-            raise NotFoundError
-        return name, stored, None
+        try:
+            with ExitStack() as stack:
+                if item.source == "folder" and item.root is not None:
+                    file = stack.enter_context(open_file(Path(item.root), item.path))
+                else:
+                    file = stack.enter_context(self._files.path_of(item.sha256).open("rb"))
+                yield item.path.rsplit("/", 1)[-1], file
+        except (IngestError, FileNotFoundError) as error:
+            raise NotFoundError("document_file_gone") from error
 
     def _add(self, session: Session, collection_id: int, arrival: Arrival, replaced: list[str]) -> Added | None:
         name, temp, now = arrival.name, arrival.temp, self._clock.now()

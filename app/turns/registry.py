@@ -80,8 +80,8 @@ class TurnRegistry:
 
     @property
     def active(self) -> int:
-        """How many turns run."""
-        return sum(1 for entry in self._entries.values() if not entry.scope.log.closed)
+        """How many turns run. The worker's threads ask too, hence the copy."""
+        return sum(1 for entry in tuple(self._entries.values()) if not entry.scope.log.closed)
 
     def start(self, turn_id: str, body: TurnBody, *, total_s: float | None = None) -> TurnScope:
         """Runs `body` as a task of its own, for at most `total_s` seconds.
