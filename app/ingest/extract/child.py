@@ -67,7 +67,8 @@ def answer(request: dict[str, Any], limits: SizeLimits, send: Send) -> dict[str,
         sandbox.allow_cpu(request["cpu_s"])
         path = Path(os.fsdecode(bytes.fromhex(request["path"])))
         extraction = extract(path, request["name"], limits, _progress(send))
-        return pack(extraction, chunk(extraction))
+        chunks = chunk(extraction)
+        return pack(extraction, chunks) if len(chunks) <= limits.max_chunks else {"error": "too_large"}
     except IngestError as error:
         return {"error": error.reason}
     except MemoryError:

@@ -25,10 +25,11 @@ OnPage = Callable[[int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class SizeLimits:
-    """The largest file, in bytes, and the longest canonical text, in characters."""
+    """The largest file in bytes, the longest canonical text in characters, the most chunks of one document."""
 
     max_bytes: int = 512 * 1024 * 1024
     max_chars: int = 40_000_000
+    max_chunks: int = 60_000
 
 
 def extract(path: Path, name: str, limits: SizeLimits, on_page: OnPage | None = None) -> Extraction:

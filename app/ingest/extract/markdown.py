@@ -20,7 +20,6 @@ _CONTAINER = re.compile(r"(?:!!!|\?\?\?|===|:::)")
 _IMPORT = re.compile(r"(?:import\s.+\sfrom\s|import\s|export\s.+\sfrom\s)['\"][^'\"]+['\"];?\s*$")
 _COMPONENT_LINE = re.compile(r"\s*(?:</?[A-Z][\w.]*(?:\s[^<>]*)?/?>\s*)+$")
 _SHORTCODE = re.compile(r"\{\{[<%]\s*(/?)\s*([\w./-]+)\s*(.*?)\s*/?[>%]\}\}")
-_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 _INLINE_MARKS = re.compile(r"!?\[([^\]]*)\]\([^)]*\)|[*`]{1,3}|<[^>]{1,80}>")
 _LOOKS = re.compile(r"\s*\b(?:icon|context|class|style|width|height|id)=(?:\"[^\"]*\"|'[^']*')")
 _FRONT_SETTING = re.compile(r"\s*(?:#.*|[\w.-]+\s*[:=]\s*(?:\"\"|''|\[\]|true|false|-?\d{1,7})?\s*(?:#.*)?)$")
@@ -32,7 +31,8 @@ _DASHES = re.compile(r"-{4,}")
 
 def extract_markdown(text: str, encoding: str) -> Extraction:
     """Reads a Markdown file. Title: the front matter's, else the first level-one heading, else the first heading."""
-    scanner = _Scanner(_without_comments(text).split("\n"))
+    lines = text.split("\n")
+    scanner = _Scanner(_without_comments(lines) if "<!--" in text else lines)
     scanner.run()
     canonical, blocks = scanner.blocks.build()
     title = scanner.title
@@ -210,14 +210,35 @@ class _Scanner:
         return self._close(end)
 
 
-def _without_comments(text: str) -> str:
-    """Blanks HTML comments outside code fences (a fence may show one), keeping their line breaks."""
-    if "<!--" not in text:
-        return text
-    parts = re.split(r"(^[ \t]*(?:```|~~~).*?^[ \t]*(?:```|~~~)[ \t]*$)", text, flags=re.DOTALL | re.MULTILINE)
-    return "".join(
-        part if index % 2 else _COMMENT.sub(lambda m: "\n" * m[0].count("\n"), part) for index, part in enumerate(parts)
-    )
+def _without_comments(lines: list[str]) -> list[str]:
+    """Blanks HTML comments that end somewhere, but in code fences, where one may be shown."""
+    last_end = max((index for index, line in enumerate(lines) if "-->" in line), default=-1)
+    fence, in_comment = "", False
+    kept: list[str] = []
+    for index, line in enumerate(lines):
+        match = _FENCE.match(line) if not in_comment and ("```" in line or "~~~" in line) else None
+        if match and not fence:
+            fence = match[1]
+        elif match and line.strip().startswith(fence):
+            fence = ""
+        if not fence and index <= last_end and (in_comment or "<!--" in line):
+            line, in_comment = _cut_comments(line, in_comment)
+        kept.append(line)
+    return kept
+
+
+def _cut_comments(line: str, in_comment: bool) -> tuple[str, bool]:
+    """A line without its comments, and whether one is still open at its end."""
+    kept: list[str] = []
+    at = 0
+    while True:
+        found = line.find("-->" if in_comment else "<!--", at)
+        if not in_comment:
+            kept.append(line[at:] if found < 0 else line[at:found])
+        if found < 0:
+            return "".join(kept), in_comment
+        at = found + (3 if in_comment else 4)
+        in_comment = not in_comment
 
 
 def _shortcode_text(match: re.Match[str]) -> str:
