@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from sqlalchemy import select, update
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, defer
 
 from app.errors import ConflictError, NotFoundError
 from app.store import chats
@@ -153,6 +153,13 @@ def get_turn(session: Session, user_id: int, turn_id: str) -> TurnRow:
     return _turn_row(turn)
 
 
+def list_turns(session: Session, user_id: int, chat_id: int) -> list[TurnRow]:
+    """The turns of a chat of the user's, oldest first, without the prompts they sent."""
+    columns = select(Turn).where(Turn.chat_id == chat_id, Turn.user_id == user_id).options(defer(Turn.prompt))
+    rows = session.scalars(columns.order_by(Turn.started_at, Turn.id))
+    return [_turn_row(turn, with_prompt=False) for turn in rows]
+
+
 def running_turn(session: Session, user_id: int, chat_id: int) -> str | None:
     """The id of the turn that runs in a chat of the user's, if one does."""
     return session.scalar(
@@ -253,7 +260,7 @@ def _message(new: NewTurn, chat_id: int, parent_id: int | None, role: chats.Role
     )
 
 
-def _turn_row(turn: Turn) -> TurnRow:
+def _turn_row(turn: Turn, *, with_prompt: bool = True) -> TurnRow:
     return TurnRow(
         id=turn.id,
         user_id=turn.user_id,
@@ -266,5 +273,5 @@ def _turn_row(turn: Turn) -> TurnRow:
         outcome=turn.outcome,
         error_code=turn.error_code,
         numbers=turn.numbers,
-        prompt=None if turn.prompt is None else tuple(turn.prompt),
+        prompt=tuple(turn.prompt) if with_prompt and turn.prompt is not None else None,
     )

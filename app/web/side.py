@@ -6,12 +6,11 @@ Read in one transaction with `side_bar`; called by `app.web.templating` for page
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from sqlalchemy.orm import Session
-
 from app.settings import Settings
 from app.store import chats, collections, queries
 from app.store import settings as stored_settings
 from app.store.chats import ChatRow
+from app.store.engine import Session
 
 GAPS_SHOWN = 99
 

@@ -10,10 +10,24 @@ export async function copyText(text) {
   field.remove();
 }
 
-export function say(button, word) {
+function say(button, word) {
   const before = button.textContent;
   button.textContent = word;
   setTimeout(() => { button.textContent = before; }, 1500);
+}
+
+// Gives every block of code under `root` its Copy button.
+export function dress(root) {
+  const { copy, copied } = document.body.dataset;
+  for (const box of root.querySelectorAll(".code:not(:has(.copy))")) {
+    const button = Object.assign(document.createElement("button"), { type: "button", textContent: copy });
+    button.className = "button quiet little copy";
+    button.addEventListener("click", async () => {
+      await copyText(box.querySelector("pre").textContent);
+      say(button, copied);
+    });
+    box.prepend(button);
+  }
 }
 
 const TOAST_MS = 8000;
@@ -45,9 +59,11 @@ document.addEventListener("click", async (event) => {
   }
   const close = event.target.closest("[data-close]");
   if (close) close.closest("dialog").close();
+  event.target.closest("[data-away]")?.parentElement.remove();
   const copy = event.target.closest("[data-copy]");
   if (copy) {
-    await copyText(document.querySelector(copy.dataset.copy).innerText);
+    const source = document.querySelector(copy.dataset.copy);
+    await copyText(source.content ? source.content.textContent : source.innerText);
     say(copy, copy.dataset.copied);
   }
 });
@@ -79,3 +95,5 @@ document.addEventListener("htmx:sendError", () => tell(wrong.dataset.away));
 document.addEventListener("htmx:afterOnLoad", ({ detail: { xhr } }) => {
   if (xhr.status < 400) wrong.hidden = true;
 });
+
+dress(document);

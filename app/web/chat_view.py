@@ -1,0 +1,158 @@
+"""What a chat's page shows of its turns, computed from stored rows. Pure: no database, no request.
+
+One `TurnView` feeds one template, `chat/_turn.html`, for the page and for the fragment that replaces a live turn.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from markupsafe import Markup
+
+from app.catalog import Catalog
+from app.edge.answers import SourceRow, SourceView, answer_of_message, source_views
+from app.rag.prompts import NO_ANSWER_SENTENCE
+from app.store.chats import MessageRow
+from app.store.turns import TurnRow
+
+BAR_WIDTH = 40
+"""Pixels of a score's bar."""
+
+
+@dataclass(frozen=True, slots=True)
+class SearchLine:
+    """The line that says what was searched, and with what success."""
+
+    query: str
+    passages: int
+    ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class NearRow:
+    """A passage that came near: its source, and its bar in pixels."""
+
+    source: SourceView
+    bar: float
+
+
+@dataclass(frozen=True, slots=True)
+class TurnView:
+    """One turn as shown. `status` is the answer's: streaming, complete, stopped, error, interrupted."""
+
+    id: str
+    question: str
+    asked_at: datetime
+    status: str
+    given: str
+    search: SearchLine | None
+    thinking: str
+    html: Markup
+    copy_text: str
+    """The answer's Markdown with its sources listed below."""
+    cited: list[SourceView]
+    also_read: list[SourceView]
+    nearest: list[NearRow]
+    threshold: float
+    threshold_x: float
+    deflected: bool
+    notices: list[str]
+    problem: str | None
+    problem_more: str | None
+    can_continue: bool
+    total_ms: int | None
+
+
+def turn_views(catalog: Catalog, messages: Sequence[MessageRow], turns: Sequence[TurnRow]) -> list[TurnView]:
+    """The turns of a chat in order; `messages` and `turns` are all of them."""
+    by_id = {turn.id: turn for turn in turns}
+    questions = {message.turn_id: message for message in messages if message.role == "user"}
+    return [
+        turn_view(catalog, questions[message.turn_id], message, by_id[message.turn_id])
+        for message in messages
+        if message.role == "assistant" and message.turn_id in questions and message.turn_id in by_id
+    ]
+
+
+def turn_view(catalog: Catalog, question: MessageRow, answer: MessageRow, turn: TurnRow) -> TurnView:
+    """One turn from its question, its answer and its row."""
+    numbers: Mapping[str, Any] = turn.numbers or {}
+    deflected = turn.mode == "deflected"
+    rows: Sequence[SourceRow] = () if deflected else answer.sources
+    sources = source_views(rows, turn.id)
+    near = source_views([{**row, "n": 0} for row in answer.sources], turn.id) if deflected else []
+    threshold = float(numbers.get("min_score") or 0.0)
+    return TurnView(
+        id=turn.id,
+        question=question.content,
+        asked_at=turn.started_at,
+        status=answer.status,
+        given=_given(catalog, turn, numbers, sources, near),
+        search=_search(numbers, len(sources)),
+        thinking=answer.thinking,
+        html=answer_of_message(catalog, answer.content, rows, turn.id),
+        copy_text=_copy_text(answer.content, sources),
+        cited=[source for source in sources if source.cited],
+        also_read=[source for source in sources if not source.cited] if answer.status == "complete" else [],
+        nearest=[NearRow(source, round(BAR_WIDTH * min(1.0, source.score), 1)) for source in near],
+        threshold=threshold,
+        threshold_x=round(BAR_WIDTH * threshold, 1),
+        deflected=deflected,
+        notices=_notices(catalog, answer, turn, numbers, sources),
+        problem=_problem(catalog, answer),
+        problem_more=catalog.t("chat.malformed_more") if answer.error_code == "malformed_reply" else None,
+        can_continue=bool(answer.content) and (answer.status == "stopped" or numbers.get("finish_reason") == "length"),
+        total_ms=numbers.get("total_ms") or None,
+    )
+
+
+def _copy_text(content: str, sources: Sequence[SourceView]) -> str:
+    lines = [f"[{source.n}] {source.title}, {source.locator}" for source in sources if source.cited]
+    return "\n\n".join(part for part in (content.strip(), "\n".join(lines)) if part)
+
+
+def _given(
+    catalog: Catalog,
+    turn: TurnRow,
+    numbers: Mapping[str, Any],
+    sources: Sequence[SourceView],
+    near: Sequence[SourceView],
+) -> str:
+    if turn.mode is None:
+        return ""
+    if turn.mode == "deflected":
+        return catalog.t("chat.given_nothing") if near or numbers.get("searched") else catalog.t("chat.given_without")
+    found = len(sources) + len(numbers.get("dropped") or ())
+    cited = sum(source.cited for source in sources)
+    key = "chat.given" if found == len(sources) else "chat.given_fit"
+    given = catalog.t(key, n=len(sources), found=found)
+    return f"{given}, {catalog.t('chat.cited', n=cited)}" if turn.state == "done" else given
+
+
+def _search(numbers: Mapping[str, Any], passages: int) -> SearchLine | None:
+    query = str(numbers.get("searched") or "")
+    return SearchLine(query, passages, int(numbers.get("retrieval_ms") or 0)) if query else None
+
+
+def _notices(
+    catalog: Catalog, answer: MessageRow, turn: TurnRow, numbers: Mapping[str, Any], sources: Sequence[SourceView]
+) -> list[str]:
+    if answer.status == "stopped":
+        return [catalog.t("chat.stopped")]
+    if answer.status != "complete":
+        return []
+    notices: list[str] = []
+    if numbers.get("finish_reason") == "length":
+        notices.append(catalog.t("notices.answer_cut"))
+    says_nothing = answer.content.strip() == NO_ANSWER_SENTENCE
+    if turn.mode == "grounded" and not says_nothing and not any(source.cited for source in sources):
+        notices.append(catalog.t("notices.answer_unsupported"))
+    return notices
+
+
+def _problem(catalog: Catalog, answer: MessageRow) -> str | None:
+    if answer.status not in ("error", "interrupted"):
+        return None
+    key = f"errors.{answer.error_code}"
+    return catalog.t(key) if catalog.has(key) else catalog.t("errors.internal")

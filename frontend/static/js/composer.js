@@ -1,0 +1,139 @@
+// The composer: asks, stops, asks again; follows a turn that was already running when the page came.
+
+import { LiveTurn } from "./live-turn.js";
+import { post, watch } from "./sse.js";
+
+const NEAR_END = 120;
+const form = document.getElementById("composer");
+const field = form.querySelector("textarea");
+const ask = form.querySelector(".composer-ask");
+const stop = form.querySelector(".composer-stop");
+const hint = form.querySelector(".composer-hint");
+const turns = document.getElementById("turns");
+let running = null;
+
+function say(sentence, wrong = false) {
+  const line = document.getElementById("composer-say");
+  line.hidden = !sentence;
+  line.textContent = sentence ?? "";
+  line.classList.toggle("wrong", wrong);
+}
+
+function show(isRunning) {
+  ask.hidden = isRunning;
+  stop.hidden = !isRunning;
+  hint.textContent = isRunning ? hint.dataset.stopping : hint.dataset.asking;
+  field.placeholder = isRunning ? form.dataset.next : form.dataset.follow;
+}
+
+// Keeps the end of the page in view only for a reader who is there.
+function keepEnd(work) {
+  const page = document.documentElement;
+  const near = page.scrollHeight - window.innerHeight - window.scrollY < NEAR_END;
+  const result = work();
+  if (near) window.scrollTo(0, page.scrollHeight);
+  return result;
+}
+
+function entered(chatId) {
+  document.getElementById("welcome")?.remove();
+  if (form.dataset.chat !== chatId) {
+    form.dataset.chat = chatId;
+    history.replaceState(null, "", `/chats/${chatId}`);
+    for (const current of document.querySelectorAll(".side-nav [aria-current]")) current.removeAttribute("aria-current");
+  }
+  window.htmx.ajax("GET", `/ui/chats?current=${chatId}`, { target: "#chats", swap: "innerHTML" });
+}
+
+async function follow(live, turnId, response) {
+  running = turnId;
+  live.turnId = turnId;
+  show(true);
+  const outcome = await watch(turnId, response, (frame) => keepEnd(() => live.take(frame)));
+  running = null;
+  show(false);
+  await live.settle(outcome);
+}
+
+async function send(message, more = {}) {
+  if (running !== null || !message.trim()) return;
+  running = "";
+  say("");
+  show(true);
+  const live = keepEnd(() => new LiveTurn(message, (element) => turns.append(element)));
+  live.element.scrollIntoView({ block: "nearest" });
+  const scope = form.elements.scope.value;
+  const body = { message, collections: scope ? [Number(scope)] : [], ...more };
+  if (form.dataset.chat) body.chat_id = Number(form.dataset.chat);
+  const response = await post(body).catch(() => null);
+  const turnId = response?.headers.get("X-Turn-Id");
+  if (!response?.ok || !turnId) {
+    live.element.remove();
+    running = null;
+    show(false);
+    if (!field.value) field.value = message;
+    const failure = await response?.json().catch(() => null);
+    say(failure?.error?.message ?? form.dataset.unreachable, true);
+    return;
+  }
+  entered(response.headers.get("X-Chat-Id"));
+  if (running === "stop") halt(turnId);
+  await follow(live, turnId, response);
+}
+
+function halt(turnId) {
+  return fetch(`/api/turns/${turnId}/stop`, { method: "POST" }).catch(() => null);
+}
+
+function halting() {
+  if (running) halt(running);
+  else if (running === "") running = "stop"; // asked to stop before the turn had its name
+}
+
+form.addEventListener("submit", (event) => {
+  event.preventDefault();
+  if (running !== null) return;
+  const message = field.value;
+  field.value = "";
+  send(message);
+});
+
+field.addEventListener("keydown", (event) => {
+  if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+  event.preventDefault();
+  form.requestSubmit(ask);
+});
+
+stop.addEventListener("click", () => { halting(); field.focus(); });
+
+document.addEventListener("keydown", (event) => {
+  if (event.key === "Escape" && !event.defaultPrevented && !document.querySelector("dialog[open]")) halting();
+});
+
+turns.addEventListener("click", (event) => {
+  const button = event.target.closest("button");
+  const question = button?.closest(".turn")?.dataset.question;
+  if (!question) return;
+  if ("again" in button.dataset) send(question);
+  else if ("continue" in button.dataset) send(form.dataset.continue);
+  else if ("without" in button.dataset) send(question, { without_documents: true });
+  else if ("edit" in button.dataset) {
+    field.value = question;
+    field.focus();
+  }
+});
+
+document.body.addEventListener("docent:uploaded", () => {
+  if (!field.disabled) return;
+  field.disabled = false;
+  ask.disabled = false;
+  field.placeholder = field.dataset.open;
+  field.focus();
+});
+
+const left = turns.querySelector("[data-running]");
+if (left) {
+  const live = new LiveTurn(left.dataset.question, (element) => left.replaceWith(element));
+  follow(live, left.dataset.turn, null);
+}
+if (turns.querySelector(".turn")) window.scrollTo(0, document.documentElement.scrollHeight);

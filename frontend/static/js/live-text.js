@@ -1,0 +1,104 @@
+// The text of an answer while it arrives: text nodes in the shape the finished answer will have, so that nothing moves
+// when the server's HTML takes its place. Knows paragraphs, headings, lists, code, `code`, **strong** and [n].
+
+const FENCE = /^\s*(```|~~~)/;
+const ITEM = /^\s*(?:[-*+]|(\d{1,3})[.)])\s+/;
+const INLINE = /`([^`\n]+)`|\*\*([^*\n]+)\*\*|[ \t]*((?:\[[1-9]\d{0,2}(?:\s*[,;–-]\s*[1-9]\d{0,2})*\])+)([.,;:!?]*)/g;
+const OPEN_MARKER = /\s*\[[\d,;\s–-]*$/;
+
+const make = (name, ...children) => {
+  const element = document.createElement(name);
+  element.append(...children);
+  return element;
+};
+
+export class LiveText {
+  #root;
+  #cite;
+  #rest = "";
+  #open = [];
+
+  // `cite(n)` gives the numeral's element, or null where no such passage was found.
+  constructor(root, cite) {
+    this.#root = root;
+    this.#cite = cite;
+  }
+
+  add(text) {
+    this.#rest += text;
+    for (const node of this.#open) node.remove();
+    const cut = finishedUpTo(this.#rest);
+    this.#draw(this.#rest.slice(0, cut));
+    this.#rest = this.#rest.slice(cut);
+    this.#open = this.#draw(this.#rest.replace(OPEN_MARKER, ""));
+  }
+
+  #draw(text) {
+    const nodes = blocksOf(text).map((block) => this.#block(block));
+    this.#root.append(...nodes);
+    return nodes;
+  }
+
+  #block(block) {
+    const lines = block.split("\n");
+    if (FENCE.test(block)) {
+      const inside = lines.slice(1, lines.length > 1 && FENCE.test(lines.at(-1)) ? -1 : undefined).join("\n");
+      const box = make("div", make("pre", make("code", inside)));
+      box.className = "code";
+      return box;
+    }
+    const heading = /^#{1,6}\s+/.exec(block);
+    if (heading) return this.#inline(make("h3"), block.slice(heading[0].length));
+    const item = ITEM.exec(block);
+    return item ? this.#list(item[1] ? "ol" : "ul", lines) : this.#inline(make("p"), block);
+  }
+
+  #list(name, lines) {
+    const items = [];
+    for (const line of lines) {
+      const mark = ITEM.exec(line);
+      if (mark) items.push(line.slice(mark[0].length));
+      else items.push(`${items.pop()}\n${line.trim()}`);
+    }
+    return make(name, ...items.map((item) => this.#inline(make("li"), item)));
+  }
+
+  #inline(element, text) {
+    let at = 0;
+    for (const found of text.matchAll(INLINE)) {
+      element.append(text.slice(at, found.index));
+      at = found.index + found[0].length;
+      if (found[1] !== undefined) element.append(make("code", found[1]));
+      else if (found[2] !== undefined) element.append(make("strong", found[2]));
+      else element.append(found[4], ...found[3].match(/\d+/g).map((n) => this.#cite(Number(n)) ?? ""));
+    }
+    element.append(text.slice(at));
+    return element;
+  }
+}
+
+function blocksOf(text) {
+  const blocks = [[]];
+  let fenced = false;
+  for (const line of text.split("\n")) {
+    const fence = FENCE.test(line);
+    if (fence && !fenced && blocks.at(-1).length) blocks.push([]);
+    if (line.trim() || fenced) blocks.at(-1).push(line);
+    if (fence) fenced = !fenced;
+    if (!fenced && (fence || !line.trim()) && blocks.at(-1).length) blocks.push([]);
+  }
+  return blocks.filter((block) => block.length).map((block) => block.join("\n"));
+}
+
+// How far the text is made of whole blocks: up to the last blank line outside of code.
+function finishedUpTo(text) {
+  let fenced = false;
+  let at = 0;
+  let cut = 0;
+  for (const line of text.split("\n").slice(0, -1)) {
+    at += line.length + 1;
+    if (FENCE.test(line)) fenced = !fenced;
+    else if (!line.trim() && !fenced) cut = at;
+  }
+  return cut;
+}
