@@ -82,7 +82,8 @@ async def active_turn(chat_id: RowId, services: ServicesDep, user_id: UserDep) -
         return turns.running_turn(session, user_id, chat_id)
 
     running = await services.database.aread(read)
-    if running is None or services.turns.get(running) is None:
+    scope = None if running is None else services.turns.get(running)
+    if running is None or scope is None or scope.log.closed:
         return Response(status_code=204)
     return {"turn_id": running}
 
