@@ -6,8 +6,10 @@ Markdown renderer, shows no image and makes no link. Called by the reader page.
 """
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from html import escape
+from itertools import accumulate
 
 from markupsafe import Markup
 
@@ -84,7 +86,7 @@ class _Page:
         if block.kind in ("code", "table"):
             body = "\n".join(self._marked(start, end) for start, end in block.spans)
             return f'<div class="code"><pre tabindex="0"><code>{body}</code></pre></div>'
-        body = self._joint.join(self._line(start, end) for start, end in block.spans)
+        body = self._words(block.spans)
         if block.kind == "heading":
             level = min(6, 1 + block.level)
             return f"<h{level}>{body}</h{level}>"
@@ -93,16 +95,32 @@ class _Page:
             return f'<p class="item depth-{min(block.level, 4)}"><span class="item-mark">{mark}</span>{body}</p>'
         return f'<p class="{self._flow}">{body}</p>'
 
-    def _line(self, start: int, end: int) -> str:
+    def _words(self, spans: Sequence[Span]) -> str:
+        """Lines as running text; inline code and emphasis may go from one line into the next."""
+        joined = self._joint.join(self._text[start:end] for start, end in spans)
+        begins = list(accumulate((end - start + 1 for start, end in spans[:-1]), initial=0))
+
+        def stretch(left: int, right: int) -> str:
+            """`joined[left:right]`, each character from its own offset of the text."""
+            parts: list[str] = []
+            for at in range(bisect_right(begins, left) - 1, len(begins)):
+                begin, (start, end) = begins[at], spans[at]
+                if begin > right:
+                    break
+                if left < begin:
+                    parts.append(self._joint)
+                low, high = max(left, begin), min(right, begin + end - start)
+                parts.append(self._marked(start + low - begin, start + high - begin) if low < high else "")
+            return "".join(parts)
+
         parts: list[str] = []
-        at = start
-        for found in _INLINE.finditer(self._text, start, end):
-            parts.append(self._marked(at, found.start()))
+        at = 0
+        for found in _INLINE.finditer(joined):
+            parts.append(stretch(at, found.start()))
             name = next(name for name in ("code", "strong", "link") if found.group(name) is not None)
-            inner = self._marked(*found.span(f"{name}_text"))
-            parts.append(_styled(name, inner))
+            parts.append(_styled(name, stretch(*found.span(f"{name}_text"))))
             at = found.end()
-        return "".join([*parts, self._marked(at, end)])
+        return "".join([*parts, stretch(at, len(joined))])
 
     def _marked(self, start: int, end: int) -> str:
         """`text[start:end]` escaped, marked spans in `<mark>`."""

@@ -94,6 +94,7 @@ def reader_page(
         lost_quote=opened.source.get("quote", "") if opened.source is not None and place is None else "",
         facts=reader_view.facts(row, services.catalog, services.clock.now()),
         settled=row.status not in library_view.WORKING,
+        titled=reader_view.begins_with_title(text or "", row.title),
     )
 
 

@@ -139,6 +139,12 @@ def locator(path: str, page: object, lines: tuple[object, object], catalog: Cata
     return catalog.t("reader.lines", start=first, end=last)
 
 
+def begins_with_title(text: str, title: str) -> bool:
+    """Whether the text's own first heading is the document's title, so that the page need not say it twice."""
+    head = (line.strip("#=*-~ \t") for line in text[:2000].splitlines())
+    return next((line for line in head if line), "") == title.strip()
+
+
 def facts(row: DocumentRow, catalog: Catalog, now: datetime) -> tuple[Fact, ...]:
     """What is known of a document; facts that don't apply are left out."""
     values: Sequence[tuple[str, str]] = (

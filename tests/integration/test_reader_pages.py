@@ -62,7 +62,7 @@ def test_the_reader_knows_the_answer_it_was_opened_from(client: TestClient, data
     first, second = (passage.id for passage in rows.passages_of(database, cited)[2:4])
     page = client.get(f"/documents/{cited}?chunk={first}&turn=t1&n=1").text
     assert "Citation 1 of 2" in page
-    assert "“Counts such as keep-daily may spread over a longer period.”" in page
+    assert '“Counts such as <span class="whole">keep-daily</span> may spread over a longer period.”' in page
     assert f'href="/documents/{cited}?chunk={second}&amp;turn=t1&amp;n=2#passage" rel="next"' in page
     assert 'rel="prev"' not in page
     assert "#t1" in page.split('class="reader-back"', 1)[1][:80]

@@ -100,3 +100,18 @@ def test_a_hostile_document_leaves_only_allowed_html(payload: str) -> None:
     """As prose and as code."""
     for mime in ("text/markdown", "text/plain", "application/json"):
         assert violations(reader_html(payload, mime, passage=(0, 5), support=[(0, 3)])) == []
+
+
+def test_code_and_emphasis_may_go_over_a_line_end() -> None:
+    """Wrapped text keeps its code whole, and a mark in it still covers its own characters."""
+    text = "Specify ``forget --keep 7\n--prune`` or **not\nat all**, done."
+    start = text.index("7\n--prune")
+    html = reader_html(text, "text/x-rst", support=[(start, start + len("7\n--prune"))])
+    assert "<code>forget --keep <mark>7</mark> <mark>--prune</mark></code>" in html
+    assert "<strong>not at all</strong>, done." in html
+
+
+def test_a_wrapped_paragraph_of_a_megabyte_is_set_in_linear_time() -> None:
+    """One paragraph of many short lines, each with code in it."""
+    text = "some `code` and **words** here\n" * 35_000
+    assert len(reader_html(text, "text/markdown")) > len(text)
