@@ -13,6 +13,7 @@ _PAST_QUESTIONS = 2
 _PAST_CHARS = 400
 _POINTER_WORDS = 12
 _SHORT_WORDS = 2
+_MANY_WORDS = 6
 
 _OPENER = re.compile(
     r"\W*(?:(?:and|but|so|also|then|or|ok(?:ay)?|what about|how about|what if|"
@@ -24,7 +25,7 @@ _PRONOUN = re.compile(
     r"dies|dieses|ihn|ihm|dafür|damit|davon|darin|eso|esto|ello|cela)\b|它|这个|那个",
     re.IGNORECASE,
 )
-_POINTER = re.compile(r"\b(?:this|that|these|those|there|then|instead|otherwise|one|ones|das|es)\b", re.IGNORECASE)
+_POINTER = re.compile(r"\b(?:this|that|these|those|then|instead|otherwise|one|ones|das|es)\b", re.IGNORECASE)
 
 
 def leans(question: str) -> bool:
@@ -51,8 +52,18 @@ def queries_for(question: str, history: Sequence[PastTurn]) -> list[str]:
         if not leans(turn.question):
             break
     together = " ".join([*past, question])
-    return [together] if _is_short(question) and _OPENER.match(question) else [together, question]
+    return [together, question] if _could_stand_alone(question) else [together]
+
+
+def _could_stand_alone(question: str) -> bool:
+    """Whether the question by itself is worth a search: "can I get a new one?" would only find other things."""
+    points_back = _OPENER.match(question) or _PRONOUN.search(question)
+    return not points_back or _count(question) >= _MANY_WORDS
 
 
 def _is_short(question: str) -> bool:
-    return len({word.start for word in content_words(question)}) <= _SHORT_WORDS
+    return _count(question) <= _SHORT_WORDS
+
+
+def _count(question: str) -> int:
+    return len({word.start for word in content_words(question)})

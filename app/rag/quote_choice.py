@@ -143,9 +143,10 @@ def _fitness(candidate: _Candidate) -> float:
 
 
 def _is_label(words: Sequence[str]) -> bool:
-    """Names or settings in a row rather than a sentence: hardly a word in small letters, or `key="value"` pairs."""
-    small = sum(word[:1].islower() and "=" not in word for word in words)
-    return len(words) > 3 and small < 0.25 * len(words)
+    """Names or settings in a row rather than a sentence: hardly a word in small letters that is no
+    `key="value"` and no `key:`."""
+    small = sum(word[:1].islower() and "=" not in word and not word.endswith(":") for word in words)
+    return len(words) > 3 and small < 0.3 * len(words)
 
 
 def _take(candidates: Sequence[_Candidate], asked: set[str], told: dict[str, float], total: float) -> list[_Candidate]:

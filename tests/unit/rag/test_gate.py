@@ -139,11 +139,20 @@ def test_a_leaning_question_is_searched_with_the_ones_it_leans_on() -> None:
     history = [PastTurn("ntfy on ios", "a"), PastTurn("prometheus fills my ssd", "a"), PastTurn("ok so size?", "a")]
     question = "how much disk should I give it then?"
     assert queries_for(question, history) == [
-        "prometheus fills my ssd ok so size? how much disk should I give it then?",
-        question,
+        "prometheus fills my ssd ok so size? how much disk should I give it then?"
     ]
     assert queries_for("and on windows?", history[:2]) == ["prometheus fills my ssd and on windows?"]
     assert queries_for(question, ()) == [question]
+
+
+def test_a_question_that_could_stand_alone_is_tried_alone_too() -> None:
+    """Short, or long enough to bring its own words; one that only points back would find other things."""
+    history = [PastTurn("borg prune options", "a")]
+    assert queries_for("what is ntfy", history) == ["borg prune options what is ntfy", "what is ntfy"]
+    long = "which udp port does syncthing discovery use and how do I change it in the settings file"
+    assert queries_for(long, history)[-1] == long
+    assert len(queries_for("can I get a new one without deleting it?", history)) == 1
+    assert not leans("is there a limit on the size of uploaded files")
 
 
 def test_the_question_alone_is_tried_when_both_together_find_nothing(settings: Settings) -> None:
