@@ -5,8 +5,12 @@ and calls the same code as the server.
 """
 
 import argparse
+import signal
 import sys
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
 from typing import Any, cast
 
 from pydantic import ValidationError
@@ -14,8 +18,11 @@ from pydantic_settings import SettingsError
 
 from app import __version__, logs
 from app.catalog import load_catalog
+from app.clock import SystemClock
 from app.edge.errors import error_message
 from app.errors import AppError
+from app.ingest.commands import Ingest, Standing, run_worker
+from app.search.choice import embedder_from
 from app.serve import address_of, is_loopback, serve
 from app.settings import SECRET, Settings
 from app.store.engine import Database, StoreError
@@ -56,6 +63,10 @@ def _parser() -> argparse.ArgumentParser:
     serving.add_argument("--port", type=int, help="port to listen on, instead of PORT")
     serving.set_defaults(run=_serve)
     commands.add_parser("migrate", help="bring the database to this version's schema").set_defaults(run=_migrate)
+    commands.add_parser("worker", help="read and embed documents, apart from the server").set_defaults(run=_worker)
+    ingesting = commands.add_parser("ingest", help="add files and folders to the library, and wait until they are read")
+    ingesting.add_argument("paths", nargs="+", metavar="PATH")
+    ingesting.set_defaults(run=_ingest)
     return parser
 
 
@@ -79,6 +90,49 @@ def _migrate(settings: Settings, arguments: argparse.Namespace) -> int:
     finally:
         database.close()
     return 0
+
+
+def _worker(settings: Settings, arguments: argparse.Namespace) -> int:
+    stopping = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda _number, _frame: stopping.set())
+    print(load_catalog().t("ingest.worker_begins"), flush=True)
+    with _opened(settings) as database:
+        return 0 if run_worker(database, settings, embedder_from(settings), stopping) else FAILED
+
+
+def _ingest(settings: Settings, arguments: argparse.Namespace) -> int:
+    catalog = load_catalog()
+
+    def tell(standing: Standing) -> None:
+        print(catalog.t("ingest.standing", **asdict(standing)), flush=True)
+
+    with _opened(settings) as database:
+        ended = Ingest(database, settings, embedder_from(settings), SystemClock()).run(arguments.paths, tell)
+    for name, error in ended.refused:
+        print(catalog.t("ingest.failed", name=name, reason=error_message(catalog, error)), file=sys.stderr)
+    for row in ended.rows:
+        if row.status == "failed":
+            facts = {"size": catalog.size(row.bytes), "limit": settings.upload_max_mb}
+            reason = catalog.t(f"errors.ingest_{row.error}", **facts)
+            print(catalog.t("ingest.failed", name=row.path, reason=reason), file=sys.stderr)
+    if ended.skipped:
+        reasons = ", ".join(f"{count} {reason}" for reason, count in sorted(ended.skipped.items()))
+        print(catalog.t("ingest.skipped", n=ended.skipped.total(), reasons=reasons))
+    if not ended.rows and not ended.refused:
+        return _complain(catalog.t("ingest.nothing"), FAILED)
+    return 0 if ended.is_clean else FAILED
+
+
+@contextmanager
+def _opened(settings: Settings) -> Generator[Database]:
+    """The database at this version's schema."""
+    database = Database(settings.database)
+    try:
+        migrate(database)
+        yield database
+    finally:
+        database.close()
 
 
 def _complain(sentence: str, code: int) -> int:

@@ -19,6 +19,7 @@ from typing import TypeVar
 from app.clock import Clock
 from app.ingest.errors import IngestError
 from app.ingest.extract.decode import is_binary
+from app.ingest.filenames import SkipReason
 from app.ingest.folders import FolderError, FoundFile, Walk, open_file, walk
 from app.ingest.removal import remove_documents
 from app.ingest.watched import SAMPLE_ONLY
@@ -157,7 +158,7 @@ class Scanner:
         try:
             with open_file(root, file.path) as stream:
                 head = stream.read(HEAD_BYTES)
-                reason = None if is_known else _no_document(head, file.path)
+                reason = None if is_known else no_document(head, file.path)
                 if reason is not None:
                     self._skipped[reason] += 1
                     return None
@@ -248,7 +249,8 @@ def _touch(session: Session, row: intake.KnownFile, read: _Found) -> None:
     intake.note_file(session, row.id, mtime_ns=read.file.mtime_ns, bytes=read.file.bytes)
 
 
-def _no_document(head: bytes, path: str) -> str | None:
+def no_document(head: bytes, path: str) -> SkipReason | None:
+    """Why a folder's file is none, by its first `HEAD_BYTES` bytes: a private key, or binary of no known format."""
     if _PRIVATE_KEY in head:
         return "secret"
     is_office = PurePosixPath(path.lower()).suffix in _OFFICE

@@ -1,0 +1,77 @@
+"""Whether everything in the database belongs to something: what no crash and no race may leave behind.
+
+Reads only. Called by tests after every kill and by `docent doctor`; stored files are compared by the caller, who knows
+the data folder.
+"""
+
+from dataclasses import dataclass, fields
+
+from sqlalchemy import ColumnElement, and_, exists, func, or_, select, text
+from sqlalchemy.orm import Session
+
+from app.store.jobs import LIVE
+from app.store.models.base import Base
+from app.store.models.library import Chunk, Document, Job
+from app.store.models.vectors import Generation, Vector
+
+_UNINDEXED = text("SELECT count(*) FROM chunks WHERE id NOT IN (SELECT id FROM chunks_fts_docsize)")
+_INDEXED = text("SELECT count(*) FROM chunks_fts_docsize WHERE id NOT IN (SELECT id FROM chunks)")
+
+
+@dataclass(frozen=True, slots=True)
+class Orphans:
+    """Counts; all zero in a sound database at rest."""
+
+    chunks: int
+    """Passages whose document is gone, taken out, or not searchable."""
+    vectors: int
+    """Vectors no passage has the text of."""
+    unindexed: int
+    """Passages full text does not know."""
+    indexed: int
+    """Full-text rows without a passage."""
+    jobs: int
+    """Live jobs of documents that are gone."""
+    stuck: int
+    """Documents that wait for a job nobody queued."""
+    unready: int
+    """Documents called ready although a vector is missing."""
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether there are none."""
+        return not any(getattr(self, field.name) for field in fields(self))
+
+
+def orphans(session: Session) -> Orphans:
+    """Counts them all: some seconds at 100,000 passages."""
+    searchable = Document.status.in_(("queued", "parsing", "embedding", "ready"))
+    living = Document.deleted_at.is_(None)
+    live_job = and_(Job.document_id == Document.id, Job.state.in_(LIVE))
+    has_ingest, has_embed = (exists().where(live_job, Job.kind == kind) for kind in ("ingest", "embed"))
+    lacks_job = or_(
+        and_(Document.status.in_(("queued", "parsing")), ~has_ingest),
+        and_(Document.status == "embedding", Document.error.is_distinct_from("embed_failed"), ~has_embed),
+    )
+    has_vector = exists().where(
+        Vector.sha256 == Chunk.sha256, Vector.generation_id == Generation.id, Generation.state == "active"
+    )
+    lacks_vector = exists().where(Chunk.document_id == Document.id, ~has_vector)
+
+    def count(entity: type[Base], *conditions: ColumnElement[bool]) -> int:
+        return session.scalar(select(func.count()).select_from(entity).where(*conditions)) or 0
+
+    return Orphans(
+        chunks=count(Chunk, ~exists().where(Document.id == Chunk.document_id, living, searchable)),
+        vectors=count(Vector, ~exists().where(Chunk.sha256 == Vector.sha256)),
+        unindexed=session.scalar(_UNINDEXED) or 0,
+        indexed=session.scalar(_INDEXED) or 0,
+        jobs=count(
+            Job,
+            Job.state.in_(LIVE),
+            Job.document_id.is_not(None),
+            ~exists().where(Document.id == Job.document_id, living),
+        ),
+        stuck=count(Document, living, lacks_job),
+        unready=count(Document, living, Document.status == "ready", lacks_vector),
+    )
