@@ -12,11 +12,11 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import Response
 
 from app.api.frames import TurnIds
-from app.api.ids import RowId
 from app.api.run_turn import TurnRun
 from app.api.stream import EventStream
 from app.api.turn_start import TurnRequest
 from app.edge.deps import Services, ServicesDep, UserDep
+from app.edge.inputs import InputText, RowId
 from app.errors import ConflictError, InvalidInputError
 from app.search.hits import SearchFilters
 from app.store import chats, turns
@@ -38,8 +38,8 @@ class ChatBody(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     chat_id: RowId | None = None
-    message: str
-    client_key: Annotated[str, Field(min_length=1, max_length=100)]
+    message: InputText
+    client_key: Annotated[InputText, Field(min_length=1, max_length=100)]
     collections: IdList | None = None
     documents: IdList | None = None
     without_documents: bool = False

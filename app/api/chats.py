@@ -7,8 +7,8 @@ from fastapi import APIRouter, Query
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import Response
 
-from app.api.ids import RowId
 from app.edge.deps import Services, ServicesDep, UserDep
+from app.edge.inputs import InputText, RowId
 from app.store import chats, queries, turns
 from app.store.engine import Session
 
@@ -22,7 +22,7 @@ class RenameBody(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    title: Annotated[str, Field(max_length=10_000)]
+    title: Annotated[InputText, Field(max_length=10_000)]
 
 
 @router.get("/chats")

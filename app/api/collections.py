@@ -8,8 +8,8 @@ from typing import Annotated, Any
 from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field
 
-from app.api.ids import RowId
 from app.edge.deps import Services, ServicesDep, UserDep
+from app.edge.inputs import RowId
 from app.store import collections, jobs
 from app.store.collections import CollectionRow
 from app.store.engine import Session

@@ -13,9 +13,9 @@ from urllib.parse import quote
 from fastapi import APIRouter, Depends, Query, Request, Response
 from fastapi.responses import JSONResponse, StreamingResponse
 
-from app.api.ids import RowId
 from app.edge.deps import Services, ServicesDep, UserDep
 from app.edge.errors import error_body, error_message
+from app.edge.inputs import RowId
 from app.edge.uploads import Uploaded, receive_uploads
 from app.errors import AppError
 from app.store import documents

@@ -8,9 +8,9 @@ from typing import Annotated
 from fastapi import APIRouter, Header, Query
 from starlette.responses import Response
 
-from app.api.ids import TurnId
 from app.api.stream import EventStream
 from app.edge.deps import ServicesDep, UserDep
+from app.edge.inputs import TurnId
 from app.store import turns
 
 router = APIRouter(prefix="/api/turns", tags=["turns"])
