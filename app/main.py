@@ -13,6 +13,7 @@ from fastapi import Depends, FastAPI
 from starlette.middleware import Middleware
 
 from app.api import chat, chats, collections, documents, health, search, turns
+from app.api import settings as settings_api
 from app.catalog import Catalog, load_catalog
 from app.clock import Clock, SystemClock
 from app.edge.auth import current_user
@@ -42,8 +43,9 @@ from app.turns.drafts import DraftWriter
 from app.turns.registry import TurnRegistry
 from app.turns.settle import sweep_at_start
 from app.upstream.client import ClientPool, endpoint_from
+from app.upstream.discovery import USUAL_PORTS
 from app.web import chats as chat_fragments
-from app.web import pages, queries, reader, receipts
+from app.web import folders, library, pages, queries, reader, receipts
 from app.web.error_pages import error_pages
 from app.web.static import static_app
 
@@ -51,13 +53,14 @@ UPLOAD_PATHS = frozenset({"/api/documents", "/ui/library/files"})
 """Where bodies stream to disk under a limit of their own (UPLOAD_MAX_MB)."""
 
 
-def create_app(
+def create_app(  # noqa: PLR0913 - one override for each part that a test may replace
     settings: Settings,
     *,
     clock: Clock | None = None,
     embedder: Embedder | None = None,
     searcher: Search | None = None,
     chat_for: ChatFor | None = None,
+    discovery_ports: tuple[int, ...] = USUAL_PORTS,
     extractor: TextExtractor | None = None,
 ) -> FastAPI:
     """Builds the application. The database is migrated here, background work starts with the lifespan.
@@ -85,6 +88,7 @@ def create_app(
         searcher=searcher or Searcher(database, embedder, index, clock=clock),
         chat_for=chat_for or model_chooser(clients, catalog),
         clients=clients,
+        discovery_ports=discovery_ports,
         files=files,
         sources=Sources(database, files, clock, index, worker.wake),
         folders=WatchedFolders(database, settings, clock, index, worker.wake),
@@ -104,6 +108,7 @@ def create_app(
     app.mount("/static", static_app())
     app.include_router(health.router)
     for routes in (
+        settings_api,
         chat,
         turns,
         chats,
@@ -113,6 +118,8 @@ def create_app(
         receipts,
         queries,
         reader,
+        library,
+        folders,
         pages,
         chat_fragments,
     ):

@@ -42,6 +42,7 @@ class Services:
     searcher: Search
     chat_for: ChatFor
     clients: ClientPool
+    discovery_ports: tuple[int, ...]
     files: StoredFiles
     sources: Sources
     folders: WatchedFolders

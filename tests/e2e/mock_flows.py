@@ -1,7 +1,8 @@
 """How the mock model answers: a table from a trigger in the last user message to a flow.
 
 A flow is an async generator of deltas; adding a row is adding a function under `@flow("e2e-…")`. `Refuse`, raised
-before the first delta, is another HTTP answer; `Cut` ends the connection in the middle. The server is `tests/e2e/mock_llm.py`.
+before the first delta, is another HTTP answer; `Cut` ends the connection in the middle. The server is
+`tests/e2e/mock_llm.py`.
 """
 
 import asyncio

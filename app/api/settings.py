@@ -1,0 +1,102 @@
+"""`/api/settings`: reading, changing and testing the model endpoint, its models, and servers on this machine.
+
+Owns shapes only; checks and effects are `app.edge.model_settings`', which the settings page shares. A secret is never
+part of an answer, only whether one is set and its last four characters.
+"""
+
+from dataclasses import asdict
+from typing import Any
+
+from fastapi import APIRouter
+from pydantic import BaseModel, ConfigDict
+
+from app.edge import model_settings
+from app.edge.deps import Services, ServicesDep, UserDep
+from app.settings import Settings
+from app.store.settings import describe
+from app.upstream.client import endpoint_from
+from app.upstream.probe import ConnectionReport
+
+router = APIRouter(prefix="/api/settings")
+
+
+class SettingsBody(BaseModel):
+    """Fields to change or to test with; one that is left out stays as it is, null or "" removes it."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    llm_base_url: str | None = None
+    llm_api_key: str | None = None
+    llm_model: str | None = None
+
+    def given(self) -> dict[str, str | None]:
+        """The fields that stand in the request."""
+        return {field: getattr(self, field) for field in self.model_fields_set}
+
+
+@router.get("")
+async def read_settings(services: ServicesDep, user_id: UserDep) -> dict[str, Any]:
+    """`{fields: {name: {value, locked, is_set, last4}}, connected}`."""
+    return _shown(services, await model_settings.snapshot(services))
+
+
+@router.put("")
+async def change_settings(body: SettingsBody, services: ServicesDep, user_id: UserDep) -> dict[str, Any]:
+    """Stores what is given and answers as GET does, with `key_dropped`: the address leads to another host now.
+
+    Raises:
+        ConflictError: 409 for a field the environment fixes.
+        InvalidSettingError: 422 for a value that cannot be used.
+    """
+    saved = await model_settings.save(services, user_id, body.given())
+    return {**_shown(services, saved.settings), "key_dropped": saved.key_dropped}
+
+
+@router.post("/test")
+async def check_connection(services: ServicesDep, user_id: UserDep, body: SettingsBody | None = None) -> dict[str, Any]:
+    """Tests the endpoint with the values given in place of the saved ones; 200 also when it fails.
+
+    Raises:
+        ConflictError: 409 without an address.
+        InvalidSettingError: 422 for a value that cannot be used.
+    """
+    return _report(services, await model_settings.test(services, body.given() if body else {}))
+
+
+@router.get("/models")
+async def list_models(services: ServicesDep, user_id: UserDep) -> dict[str, Any]:
+    """`{models: [id…], model}`: what the saved endpoint lists, and which one is set.
+
+    Raises:
+        ConflictError: 409 without an endpoint.
+        LLMError: 502 when the list cannot be had.
+    """
+    found = await model_settings.models(services)
+    return {"models": found, "model": (await model_settings.snapshot(services)).llm_model}
+
+
+@router.get("/discover")
+async def discover(services: ServicesDep, user_id: UserDep) -> dict[str, Any]:
+    """`{servers: [{base_url, kind, version, models}], ports}`: model servers on this machine."""
+    found = await model_settings.discover(services)
+    return {"servers": [asdict(server) for server in found], "ports": list(services.discovery_ports)}
+
+
+def _shown(services: Services, settings: Settings) -> dict[str, Any]:
+    views = describe(services.settings, settings)
+    fields = {name: asdict(view) for name, view in views.items() if name in model_settings.FIELDS}
+    return {"fields": fields, "connected": endpoint_from(settings) is not None}
+
+
+def _report(services: Services, report: ConnectionReport) -> dict[str, Any]:
+    facts = {key: value for key, value in asdict(report).items() if key != "failure"}
+    if report.failure is None:
+        return facts
+    failure = report.failure
+    error = {
+        "code": failure.code,
+        "reason": failure.reason,
+        "message": model_settings.failure_message(services.catalog, failure),
+        "setting": failure.setting,
+    }
+    return {**facts, "error": error}
