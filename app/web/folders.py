@@ -100,8 +100,10 @@ def remove_folder(request: Request, collection_id: int, services: ServicesDep, u
 
 @router.post("/ui/library/sample")
 def add_sample(request: Request, services: ServicesDep, user_id: UserDep) -> Response:
-    """Adds Docent's own manual, once. Without script the answer leads to the page that asked."""
+    """Adds Docent's own manual, once. A plain form leads to the library, where its progress is seen."""
     services.folders.add_sample(user_id)
+    if request.headers.get("hx-request") != "true":
+        return RedirectResponse("/library", status_code=303)
     return _answer(services, request, user_id)
 
 

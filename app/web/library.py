@@ -6,12 +6,16 @@ watched folders are `app.web.folders`', reading and removing files is `app.inges
 
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Annotated, Any
 
+import anyio.to_thread
 from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from app.edge.deps import Services, ServicesDep, UserDep
+from app.edge.errors import error_message
+from app.edge.uploads import receive_uploads
 from app.search.hits import SearchFilters
 from app.store import collections, documents
 from app.store.documents import Counts, DocumentFilters, DocumentPage, DocumentRow
@@ -67,6 +71,22 @@ def library_page(
 def files_fragment(services: ServicesDep, user_id: UserDep, filters: FiltersDep) -> HTMLResponse:
     """The list anew: filters changed, or files came."""
     return render_fragment(services, "library/_files.html", **files_context(services, user_id, filters, None))
+
+
+@router.post("/ui/library/files")
+async def upload_form(request: Request, services: ServicesDep, user_id: UserDep) -> Response:
+    """Takes files from a plain form, for browsers without script; what was refused is listed with its reason."""
+    uploaded = await receive_uploads(request, services, user_id)
+    problems = [
+        {"name": library_view.shown_name(item.name), "words": error_message(services.catalog, item.error)}
+        for item in uploaded
+        if item.error is not None
+    ]
+    if not problems:
+        return RedirectResponse("/library", status_code=303)
+    status = next(item.error.status for item in uploaded if item.error is not None)
+    page = partial(render_page, services, request, user_id, "library/upload_failed.html", place="library")
+    return await anyio.to_thread.run_sync(partial(page, status=status, problems=problems))
 
 
 @router.get("/ui/library/more", response_class=HTMLResponse)

@@ -79,7 +79,7 @@ def _gap(row: GapRow, answer: chats.MessageRow | None, threshold: float, when: s
         nearest=tuple(_near(source, catalog) for source in sources),
         chat=f"/chats/{row.chat_id}" if row.chat_id is not None else "",
         receipt=f"/turns/{answer.turn_id}" if answer else "",
-        again="/?" + urlencode({"ask": row.question}),
+        again="/?" + urlencode({"q": row.question}),
     )
 
 

@@ -212,7 +212,7 @@ def test_gaps_name_the_score_the_threshold_and_the_nearest(client: TestClient) -
         "UPS manual",
         f'href="/chats/{begun.chat_id}"',
         'href="/turns/7f3a9c21aa"',
-        'href="/?ask=Who+painted+it%3F"',
+        'href="/?q=Who+painted+it%3F"',
     ):
         assert words in page, words
 

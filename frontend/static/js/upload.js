@@ -52,8 +52,10 @@ async function upload(files) {
       const percent = Math.round((100 * (sent + part * batch.length)) / files.length);
       tell(`${named("adding", names)} · ${percent} %`);
     });
-    if (request.status === 202) sent += batch.length;
-    else failures.push(request.response?.error?.message ?? say?.dataset.unreachable ?? "");
+    const reply = request.response;
+    sent += reply?.documents?.length ?? 0;
+    if (reply?.errors) failures.push(...reply.errors.map((error) => `${error.name}: ${error.message}`));
+    else if (request.status !== 202) failures.push(reply?.error?.message ?? say?.dataset.unreachable ?? "");
   }
   const good = sent ? named("added", names, sent) : "";
   tell([...failures, good].filter(Boolean).join("\n"), failures.length > 0);
