@@ -12,7 +12,8 @@ from markupsafe import Markup
 
 from app.catalog import Catalog
 from app.rag.markers import find_markers
-from app.render.answer import Marker, Source, answer_html, marked
+from app.render.answer import Marker, Source, answer_html
+from app.render.highlight import quote_html
 
 SourceRow = Mapping[str, Any]
 """A row of `messages.sources`, as `app.rag.citations.source_rows` makes it."""
@@ -36,7 +37,9 @@ def answer_of_message(catalog: Catalog, content: str, rows: Sequence[SourceRow],
     """The HTML of an answer; `rows` are its numbered sources (none for a deflected one)."""
     markers = [Marker(found.start, found.end, found.numbers) for found in find_markers(content)]
     sources = {int(row["n"]): _source(catalog, row, turn_id) for row in rows}
-    return answer_html(content, markers, sources, key=turn_id, unbacked=catalog.t("chat.unbacked"))
+    # The built-in answerer's own first sentence is about itself, the rest are quotes.
+    unbacked = None if content.startswith(catalog.t("answer.no_model")) else catalog.t("chat.unbacked")
+    return answer_html(content, markers, sources, key=turn_id, unbacked=unbacked)
 
 
 def source_views(rows: Sequence[SourceRow], turn_id: str) -> list[SourceView]:
@@ -50,7 +53,7 @@ def source_views(rows: Sequence[SourceRow], turn_id: str) -> list[SourceView]:
             locator=locator_of(row),
             score=float(row.get("score") or 0.0),
             cited=bool(row.get("cited")),
-            quote=Markup(marked(str(row.get("quote") or ""), _marks(row))),  # noqa: S704 - `marked` escapes
+            quote=quote_html(str(row.get("quote") or ""), _marks(row)),
         )
         for row in rows
     ]

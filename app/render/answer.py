@@ -17,6 +17,7 @@ from urllib.parse import unquote
 
 from markupsafe import Markup
 
+from app.render.highlight import quote_html
 from app.render.markdown import block_html, markdown_tokens, runs, write_inline
 from app.render.sentences import sentences
 from app.render.tokens import End, InlineWriter, Start, Text, Token
@@ -73,23 +74,12 @@ def answer_html(
 
 def note_html(source: Source) -> str:
     """The note of a source: title, place, quote with the supporting words marked."""
-    quote = f'<span class="quote">{marked(source.quote, source.marks)}</span>' if source.quote else ""
+    quote = f'<span class="quote">{quote_html(source.quote, source.marks)}</span>' if source.quote else ""
     return (
         f'<span class="note" role="note"><span class="noted">{source.n}</span>'
         f'<a class="note-title" href="{escape(source.href)}">{escape(source.title)}</a>'
         f'<span class="locator"><bdi>{escape(source.locator)}</bdi></span>{quote}</span>'
     )
-
-
-def marked(text: str, marks: Sequence[tuple[int, int]]) -> str:
-    """`text` escaped, with `<mark>` around the spans."""
-    parts: list[str] = []
-    at = 0
-    for start, end in sorted(marks):
-        if at <= start < end <= len(text):
-            parts += [escape(text[at:start], quote=False), f"<mark>{escape(text[start:end], quote=False)}</mark>"]
-            at = end
-    return "".join([*parts, escape(text[at:], quote=False)])
 
 
 def _placed(content: str, markers: Sequence[Marker]) -> str:

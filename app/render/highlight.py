@@ -2,7 +2,8 @@
 
 Every character that is shown comes from its own offset of the canonical text, so a citation is marked exactly whatever
 the format was. Reads just enough markup (headings, lists, code, tables, inline code, emphasis) to set a page; it is no
-Markdown renderer, shows no image and makes no link. Called by the reader page.
+Markdown renderer, shows no image and makes no link. Called by the reader page, and
+for the quotes of notes.
 """
 
 import re
@@ -48,6 +49,12 @@ def reader_html(
     return Markup("".join(_sections(page, blocks, passage, numeral)))  # noqa: S704 - every text is escaped by _Page
 
 
+def quote_html(text: str, marks: Sequence[Span] = ()) -> Markup:
+    """A cut of a document on one line, for a note: inline code and emphasis set, `marks` in `<mark>`."""
+    valid = [(start, end) for start, end in sorted(marks) if 0 <= start < end <= len(text)]
+    return Markup(_Page(text, valid, keep_lines=False).words([(0, len(text))]))  # noqa: S704 - escaped by _Page
+
+
 def _is_prose(mime: str, path: str) -> bool:
     if mime in _TEXT_MIMES or mime.startswith("application/vnd.openxmlformats"):
         return True
@@ -86,7 +93,7 @@ class _Page:
         if block.kind in ("code", "table"):
             body = "\n".join(self._marked(start, end) for start, end in block.spans)
             return f'<div class="code"><pre tabindex="0"><code>{body}</code></pre></div>'
-        body = self._words(block.spans)
+        body = self.words(block.spans)
         if block.kind == "heading":
             level = min(6, 1 + block.level)
             return f"<h{level}>{body}</h{level}>"
@@ -95,7 +102,7 @@ class _Page:
             return f'<p class="item depth-{min(block.level, 4)}"><span class="item-mark">{mark}</span>{body}</p>'
         return f'<p class="{self._flow}">{body}</p>'
 
-    def _words(self, spans: Sequence[Span]) -> str:
+    def words(self, spans: Sequence[Span]) -> str:
         """Lines as running text; inline code and emphasis may go from one line into the next."""
         joined = self._joint.join(self._text[start:end] for start, end in spans)
         begins = list(accumulate((end - start + 1 for start, end in spans[:-1]), initial=0))

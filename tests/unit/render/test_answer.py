@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser
 
 from app.rag.markers import find_markers
-from app.render.answer import Marker, Source, answer_html, marked
+from app.render.answer import Marker, Source, answer_html
 from tests.unit.render.allowed import violations
 
 HOSTILE = json.loads((Path(__file__).parents[2] / "fixtures" / "hostile_markdown.json").read_text("utf-8"))
@@ -120,11 +120,6 @@ def test_a_sentence_that_no_passage_backs_wears_a_quiet_mark() -> None:
 def test_a_marker_at_the_very_start_stands_alone() -> None:
     """`[1] says so` has no sentence before it."""
     assert claims(render("[1]. It says so.")) == [("", "1")]
-
-
-def test_marks_that_make_no_sense_are_left_out() -> None:
-    """Stored spans are data from outside: overlapping or out of range, they mark nothing."""
-    assert marked("abc", ((0, 2), (1, 3), (2, 99), (-1, 1))) == "<mark>ab</mark>c"
 
 
 @pytest.mark.parametrize("payload", HOSTILE)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser
 
-from app.render.highlight import reader_html
+from app.render.highlight import quote_html, reader_html
 from tests.unit.render.allowed import violations
 
 HOSTILE = json.loads((Path(__file__).parents[2] / "fixtures" / "hostile_markdown.json").read_text("utf-8"))
@@ -80,6 +80,17 @@ def test_a_passage_that_begins_inside_a_paragraph_cuts_it() -> None:
     start, end = text.index("Two"), text.index(" Three")
     tree = LexborHTMLParser(reader_html(text, "text/markdown", passage=(start, end)))
     assert [node.text() for node in tree.css("#passage")] == ["Two sentences."]
+
+
+def test_a_quote_shows_code_as_code_and_marks_inside_it() -> None:
+    """As the document looks, not as it is typed."""
+    html = quote_html("Use ``keep n`` for **n** <months>.", ((6, 10), (19, 24)))
+    assert html == "Use <code><mark>keep</mark> n</code> for <strong><mark>n</mark></strong> &lt;months&gt;."
+
+
+def test_marks_that_make_no_sense_are_left_out() -> None:
+    """Stored spans are data from outside: overlapping or out of range, they mark what they can."""
+    assert quote_html("abc", ((0, 2), (1, 3), (2, 99), (-1, 1), (2, 2))) == "<mark>ab</mark><mark>c</mark>"
 
 
 @given(st.lists(BITS, max_size=30), st.data())

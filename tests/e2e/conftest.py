@@ -1,0 +1,134 @@
+"""Fixtures of the browser tests: Chromium, the mock model, the real server, and a page that watches what it does.
+
+Nothing is patched: the server is a process, the model is a socket, the reader is a browser. When a test fails, the
+server's log is part of the report.
+"""
+
+import os
+from collections.abc import Callable, Generator, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, sync_playwright
+
+from tests.e2e.mock_llm import MockLlm
+from tests.e2e.pages import ChatPage
+from tests.e2e.server import RunningServer
+
+CHROMIUM = os.environ.get("CHROMIUM", "/usr/bin/chromium")
+CHROMIUM_ARGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-dev-shm-usage",
+]
+
+StartServer = Callable[..., RunningServer]
+OpenPage = Callable[..., ChatPage]
+
+_servers = pytest.StashKey[list[RunningServer]]()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Puts the servers' logs into the report of a test that failed."""
+    report = yield
+    if report.failed:
+        for server in item.stash.get(_servers, []):
+            report.sections.append((f"log of {server.url}", server.log()))
+    return report
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """One Chromium for all tests."""
+    if not Path(CHROMIUM).exists():
+        pytest.skip(f"no browser at {CHROMIUM} (set CHROMIUM)")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=CHROMIUM_ARGS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def mock_llm() -> Iterator[MockLlm]:
+    """A model server on a real socket."""
+    with MockLlm() as server:
+        yield server
+
+
+@pytest.fixture
+def start_server(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[StartServer]:
+    """`start_server(LLM_BASE_URL=…)` gives a running Docent with an empty data folder."""
+    with ExitStack() as stack:
+        servers = request.node.stash.setdefault(_servers, [])
+
+        def start(**environment: str) -> RunningServer:
+            server = RunningServer(tmp_path / f"data{len(servers)}", **environment)
+            servers.append(server)
+            return stack.enter_context(server)
+
+        yield start
+
+
+@pytest.fixture
+def docent(start_server: StartServer, mock_llm: MockLlm) -> RunningServer:
+    """A Docent that is connected to the mock model."""
+    return start_server(LLM_BASE_URL=f"{mock_llm.url}/v1", LLM_MODEL="mock-model")
+
+
+@pytest.fixture
+def open_page(browser: Browser) -> Iterator[OpenPage]:
+    """`open_page(server, width=…, height=…)` gives a `ChatPage` in a context of its own."""
+    contexts: list[BrowserContext] = []
+
+    def open_at(server: RunningServer, *, width: int = 1280, height: int = 800) -> ChatPage:
+        context = browser.new_context(
+            base_url=server.url, viewport={"width": width, "height": height}, reduced_motion="reduce"
+        )
+        contexts.append(context)
+        context.set_default_timeout(15_000)
+        return ChatPage(context.new_page(), server.url)
+
+    yield open_at
+    for context in contexts:
+        context.close()
+
+
+@pytest.fixture
+def documents(tmp_path: Path) -> Path:
+    """A folder with a few small documents to ask about."""
+    folder = tmp_path / "documents"
+    folder.mkdir()
+    (folder / "backup-plan.md").write_text(BACKUP_PLAN, "utf-8")
+    (folder / "router.md").write_text(ROUTER, "utf-8")
+    return folder
+
+
+BACKUP_PLAN = """# Backup plan
+
+## Nightly jobs
+
+The nightly backup job to the storage box starts at 02:00 and is done before 03:30 unless the photos grew.
+It keeps seven daily snapshots and four weekly snapshots of every machine.
+
+## Restore test
+
+Once a quarter one directory is restored to a spare disk and compared with its source.
+The last restore test took eleven minutes.
+"""
+
+ROUTER = """# Router
+
+## Port forwards
+
+Syncthing needs 22000/TCP and 22000/UDP forwarded to the machine that runs it.
+The VPN listens on 51820/UDP. Nothing else is reachable from outside.
+"""
