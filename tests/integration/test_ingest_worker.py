@@ -1,0 +1,198 @@
+"""From a queued file to a ready document: states, edits, duplicates, deletes, progress. Extraction is real."""
+
+import logging
+import re
+import threading
+
+import pytest
+
+from app.settings import Settings
+from app.store import documents
+from app.store.models.library import Chunk, Job
+from app.store.models.vectors import Vector
+from tests.ingest_library import USER, IngestLibrary, assert_sound
+from tests.ingest_parts import RAID, CountingEmbedder, GatedExtractor, count, found, sections
+from tests.waiting import until
+
+
+def test_an_upload_becomes_findable_and_then_ready(settings: Settings, caplog: pytest.LogCaptureFixture) -> None:
+    """One line a document, its fields in their order; text, offsets and vectors are there."""
+    with caplog.at_level(logging.INFO, "app.ingest"), IngestLibrary(settings).start() as library:
+        document_id = library.add("notes/raid.md", RAID)
+        row = library.wait_for(document_id, "ready")
+        assert (row.title, row.mime, row.chunks, row.embedded, row.error) == ("Disks", "text/markdown", 1, 1, None)
+        assert found(library, "disks") == {document_id}
+        assert found(library, "raid") == {document_id}
+        detail = library.detail(document_id)
+        assert detail.text == RAID
+        assert_sound(library)
+    lines = [record.getMessage() for record in caplog.records if record.getMessage().startswith("document ")]
+    assert len(lines) == 1
+    names = " ".join(re.findall(r"(\w+)=", lines[0]))
+    assert names == "id collection source status reason bytes chars chunks pages extract_ms store_ms total_ms"
+    assert f"id={document_id} collection=1 source=upload status=embedding reason=- bytes={len(RAID)} chars=" in lines[0]
+
+
+def test_many_uploads_all_end_ready_and_nothing_is_doubled(settings: Settings) -> None:
+    """Claims in batches, one transaction for many documents."""
+    with IngestLibrary(settings).start() as library:
+        ids = [library.add(f"{number}.md", sections(f"alpha{number}", f"beta{number}")) for number in range(60)]
+        library.settle(60)
+        assert {row.status for row in library.rows()} == {"ready"}
+        assert len(library.rows()) == len(ids) == 60
+        assert count(library, Vector) == count(library, Chunk) == 120
+        assert count(library, Job) == 0
+        assert_sound(library)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "reason"),
+    [
+        ("empty.md", b"", "empty"),
+        ("blank.txt", b" \n\t\n", "empty"),
+        ("fake.docx", b"PK\x03\x04 not a zip at all", "corrupt"),
+        ("broken.pdf", b"%PDF-1.7\n1 0 obj\n<< /Type", "corrupt"),
+        ("firmware.bin", bytes(range(256)) * 40, "unsupported"),
+    ],
+)
+def test_a_file_that_cannot_be_read_fails_with_its_reason(
+    settings: Settings, name: str, content: bytes, reason: str
+) -> None:
+    """Failed, kept, on top of the list; nothing half-written."""
+    with IngestLibrary(settings).start() as library:
+        good = library.add("good.md", RAID)
+        bad = library.add(name, content)
+        library.settle()
+        row = library.row(bad)
+        assert (row.status, row.error, row.chunks, row.needs_look) == ("failed", reason, 0, True)
+        assert library.row(good).status == "ready"
+        assert_sound(library)
+        page = library.database.read(
+            lambda session: documents.list_documents(session, USER, documents.DocumentFilters())
+        )
+        assert [item.id for item in page.rows] == [bad, good]
+
+
+def test_another_content_under_the_same_name_replaces_the_document(settings: Settings) -> None:
+    """Same row; only the passage that changed is embedded; the old words are gone, and the old file."""
+    embedder = CountingEmbedder()
+    with IngestLibrary(settings, embedder=embedder).start() as library:
+        first = library.add("guide.md", sections("install", "backup", "restore"))
+        library.settle()
+        assert len(embedder.texts) == 3
+        second = library.add("guide.md", sections("install", "archive", "restore"))
+        library.settle()
+        assert second == first
+        assert len(embedder.texts) == 4
+        assert "archive" in embedder.texts[3]
+        assert found(library, "backup") == set()
+        assert found(library, "archive") == {first}
+        assert library.row(first).status == "ready"
+        assert_sound(library)
+
+
+def test_what_a_replaced_document_held_stays_findable_until_the_new_text_is_there(settings: Settings) -> None:
+    """No gap: old passages and the old text serve while the new file is read."""
+    extractor = GatedExtractor()
+    extractor.go.set()
+    with IngestLibrary(settings, extractor=extractor).start() as library:
+        document_id = library.add("guide.md", sections("backup"))
+        library.wait_for(document_id, "ready")
+        extractor.go.clear()
+        extractor.asked.clear()
+        library.add("guide.md", sections("archive"))
+        assert extractor.asked.wait(10)
+        assert library.row(document_id).status == "parsing"
+        assert found(library, "backup") == {document_id}
+        extractor.go.set()
+        library.wait_for(document_id, "ready")
+        assert found(library, "backup") == set()
+
+
+def test_the_same_content_again_is_no_work(settings: Settings) -> None:
+    """Same name: nothing happens. Another name: a row of its own, the file stored once, nothing embedded again."""
+    embedder = CountingEmbedder()
+    with IngestLibrary(settings, embedder=embedder).start() as library:
+        first = library.add("a.md", RAID)
+        library.settle()
+        row = library.row(first)
+        assert library.add("a.md", RAID) == first
+        library.settle()
+        assert library.row(first) == row
+        copy = library.add("b.md", RAID)
+        library.settle()
+        assert copy != first
+        assert library.row(copy).status == "ready"
+        assert len(embedder.texts) == 1
+        assert len(library.stored_files()) == 1
+        assert_sound(library)
+        library.sources.delete_document(USER, first)
+        assert library.row(copy).chunks == 1
+        assert found(library, "disks") == {copy}
+        assert_sound(library)
+        library.sources.delete_document(USER, copy)
+        assert count(library, Vector) == 0
+        assert library.stored_files() == []
+
+
+def test_a_document_deleted_while_it_is_read_stays_deleted(settings: Settings) -> None:
+    """The job goes with the row, so what was read finds no place; the next document is not disturbed."""
+    extractor = GatedExtractor()
+    with IngestLibrary(settings, extractor=extractor).start() as library:
+        document_id = library.add("a.md", RAID)
+        assert extractor.asked.wait(10)
+        library.sources.delete_document(USER, document_id)
+        extractor.go.set()
+        other = library.add("b.md", sections("garden"))
+        library.settle()
+        assert [row.id for row in library.rows()] == [other]
+        assert found(library, "disks") == set()
+        assert_sound(library)
+
+
+def test_a_content_replaced_while_the_old_one_is_read_wins(settings: Settings) -> None:
+    """The reading of the older bytes is thrown away."""
+    extractor = GatedExtractor()
+    with IngestLibrary(settings, extractor=extractor).start() as library:
+        document_id = library.add("a.md", sections("winter"))
+        assert extractor.asked.wait(10)
+        library.add("a.md", sections("summer"))
+        extractor.go.set()
+        library.settle()
+        assert library.row(document_id).status == "ready"
+        assert found(library, "winter") == set()
+        assert found(library, "summer") == {document_id}
+        assert_sound(library)
+
+
+def test_embedding_gives_way_while_an_answer_streams(settings: Settings) -> None:
+    """No passage is embedded as long as a turn streams, but it does go on within seconds if turns never end."""
+    streaming = threading.Event()
+    streaming.set()
+    embedder = CountingEmbedder()
+    with IngestLibrary(settings, embedder=embedder, busy=streaming.is_set).start() as library:
+        document_id = library.add("a.md", RAID)
+        library.wait_for(document_id, "embedding")
+        assert embedder.texts == []
+        streaming.clear()
+        library.wait_for(document_id, "ready")
+        streaming.set()
+        later = library.add("b.md", sections("garden"))
+        library.wait_for(later, "ready")
+
+
+def test_the_batch_tells_how_far_it_is(settings: Settings) -> None:
+    """Total, searchable, done, failed; a batch that is over is gone after a moment."""
+    streaming = threading.Event()
+    streaming.set()
+    with IngestLibrary(settings, busy=streaming.is_set).start() as library:
+        library.add("a.md", sections("one", "two"))
+        bad = library.add("b.md", b"")
+        library.wait_for(bad, "failed")
+        until(lambda: library.worker.batch(USER).searchable == 1, "one is searchable")
+        batch = library.worker.batch(USER)
+        assert (batch.total, batch.done, batch.failed, batch.passages, batch.is_over) == (2, 1, 1, 2, False)
+        streaming.clear()
+        library.settle()
+        batch = library.worker.batch(USER)
+        assert (batch.total, batch.done, batch.is_over) == (2, 2, True)
