@@ -5,6 +5,7 @@ and calls the same code as the server.
 """
 
 import argparse
+import logging
 import signal
 import sys
 import threading
@@ -22,6 +23,7 @@ from app.clock import SystemClock
 from app.edge.errors import error_message
 from app.errors import AppError
 from app.ingest.commands import Ingest, Standing, run_worker
+from app.logs import kv
 from app.search.choice import embedder_from
 from app.serve import address_of, is_loopback, serve
 from app.settings import SECRET, Settings
@@ -38,8 +40,9 @@ Command = Callable[[Settings, argparse.Namespace], int]
 def main(argv: list[str] | None = None) -> int:
     """Runs one command and returns the process's exit code."""
     arguments = _parser().parse_args(argv)
+    given = {name: value for name in ("host", "port") if (value := getattr(arguments, name, None)) is not None}
     try:
-        settings = Settings()
+        settings = Settings(**given)
     except (ValidationError, SettingsError) as error:
         return _complain(_settings_sentence(error), REFUSED)
     logs.setup(settings.log_level)
@@ -48,8 +51,11 @@ def main(argv: list[str] | None = None) -> int:
         return command(settings, arguments)
     except AppError as error:
         return _complain(error_message(load_catalog(), error), REFUSED if error.setting else FAILED)
-    except (StoreError, OSError, ValueError) as error:
-        return _complain(f"{type(error).__name__}: {_first_line(error)}", FAILED)
+    except StoreError as error:
+        logging.getLogger(__name__).error("%s", kv("database_unusable", error=_first_line(error)))
+        return _complain(load_catalog().t("errors.database_unusable", database=settings.database), FAILED)
+    except (OSError, ValueError) as error:
+        return _complain(_first_line(error), FAILED)
     except KeyboardInterrupt:
         return 0
 
@@ -71,13 +77,14 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _serve(settings: Settings, arguments: argparse.Namespace) -> int:
-    given = {name: getattr(arguments, name) for name in ("host", "port") if getattr(arguments, name) is not None}
-    if given:
-        settings = Settings(**given)
-    if not is_loopback(settings.host):
-        print(load_catalog().t("errors.serve_opened", host=settings.host), file=sys.stderr)
-    print(load_catalog().t("errors.serve_begins", url=address_of(settings)), flush=True)
-    serve(settings)
+    catalog = load_catalog()
+
+    def announce() -> None:
+        if not is_loopback(settings.host):
+            print(catalog.t("errors.serve_opened", host=settings.host), file=sys.stderr)
+        print(catalog.t("errors.serve_begins", url=address_of(settings)), flush=True)
+
+    serve(settings, announce)
     return 0
 
 

@@ -9,6 +9,7 @@ import errno
 import ipaddress
 import logging
 import socket
+from collections.abc import Callable
 from typing import cast
 from urllib.parse import urlsplit
 
@@ -63,8 +64,8 @@ class Server(uvicorn.Server):
         await super().shutdown(sockets)
 
 
-def serve(settings: Settings) -> None:
-    """Serves until a signal ends it.
+def serve(settings: Settings, announce: Callable[[], None]) -> None:
+    """Serves until a signal ends it; calls `announce` once the address is its own.
 
     Raises:
         ServeError: when it can't begin.
@@ -76,6 +77,7 @@ def serve(settings: Settings) -> None:
         redactor.add(getattr(settings, name))
     logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
     with listen(settings) as listener:
+        announce()
         app = create_app(settings)
         server = Server(_config(app, settings), app.state.docent)
         server.run(sockets=[listener])

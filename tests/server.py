@@ -1,0 +1,105 @@
+"""A real server process, started as an operator does, and ended the same way."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+START_S = 30
+
+
+def free_port() -> int:
+    """A port nothing listens on just now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def clean_environment(**settings: object) -> dict[str, str]:
+    """This process's environment with nothing of Docent's but `settings`."""
+    kept = {name: value for name, value in os.environ.items() if name in ("PATH", "HOME", "LANG", "TMPDIR")}
+    return {**kept, **{name: str(value) for name, value in settings.items()}}
+
+
+class ServerProcess:
+    """`docent serve` on a free port of loopback; on leaving it is ended, and its log read.
+
+    Args:
+        data_dir: The installation's folder.
+        settings: Further settings, by their environment names.
+    """
+
+    def __init__(self, data_dir: Path, **settings: object) -> None:
+        self.port = free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.log_path = data_dir.with_suffix(".log")
+        self._environment = clean_environment(DATA_DIR=data_dir, PORT=self.port, **settings)
+        self.process: subprocess.Popen[bytes] | None = None
+        self.started_s = 0.0
+
+    def __enter__(self) -> "ServerProcess":
+        began = time.monotonic()
+        with self.log_path.open("wb") as log:
+            command = [sys.executable, "-m", "app", "serve"]
+            self.process = subprocess.Popen(command, cwd=ROOT, env=self._environment, stdout=log, stderr=log)
+        while not self._is_up():
+            if self.process.poll() is not None or time.monotonic() - began > START_S:
+                self.__exit__(None, None, None)
+                raise AssertionError(f"the server did not start:\n{self.log()}")
+            time.sleep(0.01)
+        self.started_s = time.monotonic() - began
+        return self
+
+    def __exit__(
+        self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
+    ) -> None:
+        if self.process is not None and self.process.poll() is None:
+            self.process.kill()
+            self.process.wait(10)
+
+    def log(self) -> str:
+        """What it has written so far."""
+        return self.log_path.read_text(encoding="utf-8", errors="replace")
+
+    def request(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
+        """One request; status and body (JSON where it is)."""
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(
+            self.url + path, data, {"content-type": "application/json"} if data else {}, method=method
+        )
+        try:
+            with urllib.request.urlopen(request, timeout=30) as reply:
+                return reply.status, _parsed(reply.read())
+        except urllib.error.HTTPError as error:
+            return error.code, _parsed(error.read())
+
+    def terminate(self) -> float:
+        """Sends SIGTERM; seconds until the process was gone."""
+        assert self.process is not None
+        began = time.monotonic()
+        self.process.send_signal(signal.SIGTERM)
+        self.process.wait(30)
+        return time.monotonic() - began
+
+    def _is_up(self) -> bool:
+        try:
+            with urllib.request.urlopen(self.url + "/healthz", timeout=1) as reply:
+                return bool(reply.status == 200)
+        except (OSError, urllib.error.URLError):
+            return False
+
+
+def _parsed(body: bytes) -> Any:
+    try:
+        return json.loads(body)
+    except ValueError:
+        return body.decode(errors="replace")
