@@ -1,6 +1,6 @@
 """`POST /api/search`: hybrid search without a model.
 
-Owns the request's shape and what of a hit is told. Ranking is `app.search`'s. A plain `def` route: it runs on a worker
+Owns the request's shape. Ranking is `app.search`'s. A plain `def` route: it runs on a worker
 thread, off the event loop.
 """
 
@@ -10,8 +10,8 @@ from fastapi import APIRouter
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from app.edge.deps import ServicesDep, UserDep
-from app.errors import InvalidInputError
-from app.search.hits import Hit, SearchFilters
+from app.search.hits import SearchFilters
+from app.search.listing import as_fields, check_query
 
 MAX_K = 50
 MAX_IDS = 1000
@@ -49,33 +49,11 @@ def search(body: SearchBody, services: ServicesDep, user_id: UserDep) -> dict[st
     Raises:
         InvalidInputError: for a blank question or one over QUESTION_MAX_CHARS.
     """
-    limit = services.settings.question_max_chars
-    if not body.query.strip():
-        raise InvalidInputError("question_empty")
-    if len(body.query) > limit:
-        params = {"chars": len(body.query), "limit": limit}
-        raise InvalidInputError("question_too_long", setting="QUESTION_MAX_CHARS", params=params)
+    check_query(body.query, services.settings.question_max_chars)
     filters = SearchFilters(_ids(body.filters.collections), _ids(body.filters.documents))
     hits = services.searcher.search(body.query, user_id=user_id, k=body.k, filters=filters)
-    return {"hits": [_shown(hit) for hit in hits]}
+    return {"hits": [as_fields(hit) for hit in hits]}
 
 
 def _ids(values: list[int] | None) -> tuple[int, ...] | None:
     return None if values is None else tuple(values)
-
-
-def _shown(hit: Hit) -> dict[str, Any]:
-    return {
-        "document_id": hit.document_id,
-        "chunk_id": hit.chunk_id,
-        "path": hit.path,
-        "title": hit.title,
-        "heading": hit.heading,
-        "page": hit.page,
-        "text": hit.text,
-        "char_start": hit.char_start,
-        "char_end": hit.char_end,
-        "score": round(hit.score, 4),
-        "fulltext_rank": hit.fulltext_rank,
-        "vector_rank": hit.vector_rank,
-    }
