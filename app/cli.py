@@ -5,6 +5,7 @@ and calls the same code as the server.
 """
 
 import argparse
+import json
 import logging
 import signal
 import sys
@@ -25,10 +26,15 @@ from app.errors import AppError
 from app.ingest.commands import Ingest, Standing, run_worker
 from app.logs import kv
 from app.search.choice import embedder_from
+from app.search.hybrid import Searcher
+from app.search.listing import as_fields, as_lines, check_query
+from app.search.vectors import VectorIndex
 from app.serve import address_of, is_loopback, serve
 from app.settings import SECRET, Settings
+from app.store import documents
 from app.store.engine import Database, StoreError
-from app.store.migrate import current_revision, migrate
+from app.store.migrate import current_revision, is_there, migrate
+from app.store.models.setup import LOCAL_USER_ID
 
 FAILED = 1
 REFUSED = 2
@@ -73,6 +79,11 @@ def _parser() -> argparse.ArgumentParser:
     ingesting = commands.add_parser("ingest", help="add files and folders to the library, and wait until they are read")
     ingesting.add_argument("paths", nargs="+", metavar="PATH")
     ingesting.set_defaults(run=_ingest)
+    searching = commands.add_parser("search", help="search the library, without a model")
+    searching.add_argument("query", nargs="+", metavar="WORD")
+    searching.add_argument("-k", type=int, default=5, help="how many passages (5)")
+    searching.add_argument("--json", action="store_true", help="print JSON, as POST /api/search answers it")
+    searching.set_defaults(run=_search)
     return parser
 
 
@@ -129,6 +140,26 @@ def _ingest(settings: Settings, arguments: argparse.Namespace) -> int:
     if not ended.rows and not ended.refused:
         return _complain(catalog.t("ingest.nothing"), FAILED)
     return 0 if ended.is_clean else FAILED
+
+
+def _search(settings: Settings, arguments: argparse.Namespace) -> int:
+    catalog, query = load_catalog(), " ".join(arguments.query)
+    check_query(query, settings.question_max_chars)
+    if not is_there(settings.database):
+        return _complain(catalog.t("search.no_library", database=settings.database), FAILED)
+    with _opened(settings) as database:
+        searcher = Searcher(database, embedder_from(settings), VectorIndex())
+        hits = searcher.search(query, user_id=LOCAL_USER_ID, k=max(1, arguments.k))
+        counts = database.read(lambda session: documents.counts(session, LOCAL_USER_ID))
+    if arguments.json:
+        print(json.dumps({"hits": [as_fields(hit) for hit in hits]}, ensure_ascii=False, indent=1))
+    elif hits:
+        print("\n".join(as_lines(hits)))
+    if hits:
+        return 0
+    waiting = sum(counts.by_status.get(status, 0) for status in ("queued", "parsing"))
+    why = "nothing_found" if counts.passages else "still_reading" if waiting else "nothing_searchable"
+    return _complain(catalog.t(f"search.{why}", n=waiting), FAILED)
 
 
 @contextmanager

@@ -9,7 +9,7 @@ import fcntl
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, inspect, text
+from sqlalchemy import Connection, inspect, make_url, text
 
 from app.errors import AppError
 from app.store.engine import Database
@@ -35,6 +35,12 @@ def migrate(database: Database) -> None:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if current_revision(database) != HEAD:
             database.writer_connection(_upgrade)
+
+
+def is_there(url: str) -> bool:
+    """Whether the database of an SQLAlchemy URL exists; asking makes none."""
+    path = make_url(url).database
+    return bool(path) and Path(path).is_file()
 
 
 def current_revision(database: Database) -> str | None:
