@@ -13,7 +13,7 @@ from app.search.embeddings import FloatMatrix
 from app.store.models.library import Chunk, Job
 from app.store.models.vectors import Vector
 from tests.fake_embedder import WordEmbedder
-from tests.ingest_library import IngestLibrary
+from tests.ingest_library import USER, IngestLibrary
 
 RAID = "# Disks\n\nTwo disks hold the same data, so that one may fail.\n"
 
@@ -70,3 +70,18 @@ def count(library: IngestLibrary, kind: type[Chunk] | type[Vector] | type[Job]) 
 def sections(*names: str) -> str:
     """A Markdown text of one passage a name."""
     return "\n".join(f"# {name}\n\n" + f"The {name} part says what {name} is about. " * 25 + "\n" for name in names)
+
+
+def fill(root: Path, **files: str) -> None:
+    """Writes `name__sub="…"` to `name/sub.md`."""
+    for name, content in files.items():
+        path = root / (name.replace("__", "/") + ".md")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content)
+
+
+def watch(library: IngestLibrary, root: Path) -> int:
+    """Watches a folder and waits until all of it is read."""
+    collection_id = library.folders.add_folder(USER, str(root))
+    library.settle()
+    return collection_id
