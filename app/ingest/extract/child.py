@@ -29,7 +29,7 @@ _RECYCLE_KIB = 320 * 1024
 Send = Callable[[dict[str, Any]], None]
 
 
-def main() -> None:
+def main() -> None:  # pragma: no cover - runs in the child, where coverage may not write
     """Takes the limits from the command line, gives up every right it can, and serves."""
     options = orjson.loads(sys.argv[1])
     requests = os.fdopen(os.dup(0), "rb")
@@ -44,7 +44,12 @@ def main() -> None:
     serve(requests, replies, SizeLimits(options["max_bytes"], options["max_chars"]))
 
 
-def serve(requests: BinaryIO, replies: BinaryIO, limits: SizeLimits) -> None:
+def serve(
+    requests: BinaryIO,
+    replies: BinaryIO,
+    limits: SizeLimits,
+    allow_cpu: Callable[[float], None] = sandbox.allow_cpu,
+) -> None:
     """Answers requests until they end, or until this process has grown too big to keep."""
 
     def send(message: dict[str, Any]) -> None:
@@ -54,6 +59,8 @@ def serve(requests: BinaryIO, replies: BinaryIO, limits: SizeLimits) -> None:
 
     while len(header := requests.read(HEADER_BYTES)) == HEADER_BYTES:
         request = orjson.loads(requests.read(payload_size(header)))
+        send({"began": True})
+        allow_cpu(request["cpu_s"])
         reply = answer(request, limits, send)
         reply["last"] = bool(reply.get("last")) or resource.getrusage(resource.RUSAGE_SELF).ru_maxrss > _RECYCLE_KIB
         send(reply)
@@ -64,7 +71,6 @@ def serve(requests: BinaryIO, replies: BinaryIO, limits: SizeLimits) -> None:
 def answer(request: dict[str, Any], limits: SizeLimits, send: Send) -> dict[str, Any]:
     """The final message for one request; never raises."""
     try:
-        sandbox.allow_cpu(request["cpu_s"])
         path = Path(os.fsdecode(bytes.fromhex(request["path"])))
         extraction = extract(path, request["name"], limits, _progress(send))
         chunks = chunk(extraction)
@@ -93,5 +99,5 @@ def _progress(send: Send) -> Callable[[int, int], None]:
     return on_page
 
 
-if __name__ == "__main__":
+if __name__ == "__main__":  # pragma: no cover - as above
     main()

@@ -86,11 +86,12 @@ def _open_checked(path: Path) -> tuple[int, bytes]:
         fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
         raise IngestError("vanished" if error.errno in (errno.ENOENT, errno.ENOTDIR) else "unreadable") from error
-    with os.fdopen(fd, "rb") as file:
+    try:
         status = os.fstat(fd)
         if not stat.S_ISREG(status.st_mode):
             raise IngestError("unreadable")
-        try:
-            return status.st_size, file.read(HEAD_BYTES)
-        except OSError as error:
-            raise IngestError("unreadable") from error
+        return status.st_size, os.read(fd, HEAD_BYTES)
+    except OSError as error:
+        raise IngestError("unreadable") from error
+    finally:
+        os.close(fd)

@@ -82,15 +82,11 @@ class Extractor:
             self._drop()
 
     def _ask(self, request: dict[str, Any], on_page: OnPage | None) -> dict[str, Any]:
-        """One request and its final answer; a child found dead is replaced once, for no document's fault."""
+        """One request and its final answer. The child's death counts against the document only once it has begun."""
         deadline = time.monotonic() + self.limits.wall_s
-        child = self._ready()
-        try:
-            child.send(request)
-        except ChildGone:
-            self._drop()
-            child = self._ready()
-            child.send(request)
+        child = self._begin(request, deadline) or self._begin(request, deadline)
+        if child is None:
+            raise IngestError("internal")
         try:
             while "page" in (message := child.receive(deadline)):
                 if on_page:
@@ -107,6 +103,21 @@ class Extractor:
         if message.get("last") or child.served >= self.limits.documents_per_child:
             self._drop()
         return message
+
+    def _begin(self, request: dict[str, Any], deadline: float) -> Child | None:
+        """A child that has taken up the request; None if it was found dead (killed while idle, say)."""
+        child = self._ready()
+        try:
+            child.send(request)
+            child.receive(deadline)
+        except TimeoutError:
+            self._drop()
+            raise IngestError("timeout") from None
+        except ChildGone as gone:
+            self._drop()
+            _log.warning(kv("extract_child_replaced", code=gone.code))
+            return None
+        return child
 
     def _ready(self) -> Child:
         if self._is_closed:

@@ -166,7 +166,7 @@ def _raw_text(node: LexborNode) -> str:
 
 def _is_layout(table: LexborNode) -> bool:
     """A table that only places things: it holds another table, or has a single column."""
-    if table.css_first("table table") is not None:
+    if any(inner.mem_id != table.mem_id for inner in table.css("table")):
         return True
     return all(len(row.css("td, th")) <= 1 for row in table.css("tr"))
 

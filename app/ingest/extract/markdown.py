@@ -133,6 +133,7 @@ class _Scanner:
 
     def _take_fence(self, opening: str) -> bool:
         self._end_paragraph()
+        self._in_container = self._in_container and self.lines[self.at][0] in " \t"
         mark, end = opening, self.at + 1
         while end < len(self.lines):
             candidate = self.lines[end].lstrip(" \t>")
@@ -163,6 +164,7 @@ class _Scanner:
 
     def _take_table(self) -> bool:
         self._end_paragraph()
+        self._in_container = self._in_container and self.lines[self.at][0] in " \t"
         end = self.at
         while end < len(self.lines) and "|" in self.lines[end]:
             row = _PADDING.sub(" ", self.lines[end].rstrip())

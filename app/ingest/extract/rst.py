@@ -165,8 +165,9 @@ class _Scanner:
         return self._paragraph_end(self.at)
 
     def _paragraph_end(self, start: int) -> int:
-        end = start
-        while end < len(self.lines) and self.lines[end].strip():
+        """Behind the last line before a blank one, or before a directive that was not set apart."""
+        end = start + 1
+        while self._line(end).strip() and not self.lines[end].lstrip().startswith(".. "):
             end += 1
         return end
 

@@ -21,7 +21,7 @@ _NICENESS = 5
 """Reading files may take longer; a streaming answer may not."""
 
 
-def harden(memory_bytes: int) -> None:
+def harden(memory_bytes: int) -> None:  # pragma: no cover - in the child only
     """Applies every limit but CPU time. There is no way back."""
     os.nice(_NICENESS)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -32,7 +32,7 @@ def harden(memory_bytes: int) -> None:
     sys.addaudithook(refuse)
 
 
-def allow_cpu(seconds: float) -> None:
+def allow_cpu(seconds: float) -> None:  # pragma: no cover - in the child only
     """Grants CPU time from now on; the kernel ends the process when it is used up."""
     used = resource.getrusage(resource.RUSAGE_SELF)
     soft = int(used.ru_utime + used.ru_stime + seconds) + 1
@@ -40,7 +40,7 @@ def allow_cpu(seconds: float) -> None:
     resource.setrlimit(resource.RLIMIT_CPU, (soft if hard == resource.RLIM_INFINITY else min(soft, hard), hard))
 
 
-def leave_network() -> bool:
+def leave_network() -> bool:  # pragma: no cover - in the child only
     """Moves into a network namespace with nothing in it; False where the kernel or a container forbids that.
 
     Root does without a user namespace: in one it could no longer read the files of others.
@@ -64,7 +64,7 @@ def refuse(event: str, arguments: tuple[Any, ...]) -> None:
         raise PermissionError("refused in the extraction child: writing")
 
 
-def _lower(limit: int, value: int) -> None:
+def _lower(limit: int, value: int) -> None:  # pragma: no cover - in the child only
     _, hard = resource.getrlimit(limit)
     value = value if hard == resource.RLIM_INFINITY else min(value, hard)
     resource.setrlimit(limit, (value, value))

@@ -1,8 +1,9 @@
 """What the app and its extraction child say to each other: length-prefixed JSON, and an extraction as JSON. Pure.
 
 A frame is four bytes of length, most significant first, and that many bytes of JSON. The app asks
-`{"path", "name", "cpu_s"}` (the path as hex: file names are bytes); the child answers any number of
-`{"page", "pages"}` and then one `{"extraction", "chunks"}` or `{"error"}`, both with `"last"` when it will exit.
+`{"path", "name", "cpu_s"}` (the path as hex: file names are bytes); the child answers `{"began"}`, any
+number of `{"page", "pages"}` and then one `{"extraction", "chunks"}` or `{"error"}`, both with `"last"` when it will
+exit.
 """
 
 from collections.abc import Sequence

@@ -57,12 +57,39 @@ def check_headings(extraction: Extraction, chunks: list[ChunkDraft]) -> None:
         assert all(level > levels[0] for level in levels[1:])
 
 
+SYNTAX = """\
+# One
+## Two
+### Three
+#### Four
+```
+~~~sh
+- item
+  - deeper
+1. first
+---
+| a | b |
+| - | - |
+    indented
+Setext
+===
+<!-- note
+-->
+:::note
++++
+> quoted
+import X from 'y'
+{{< tab >}}
+.. note:: text
+   :opt: v
+::
+.. code-block:: sh
++---+
+* x
+
+"""
 LINES = st.one_of(
-    st.sampled_from(
-        ["", "", "# One", "## Two", "### Three", "#### Four", "```", "~~~sh", "- item", "  - deeper", "1. first", "---"]
-        + ["| a | b |", "| - | - |", "    indented", "Setext", "===", "<!-- note", "-->", ":::note", "+++", "> quoted"]
-        + ["import X from 'y'", "{{< tab >}}", ".. note:: text", "   :opt: v", "::", ".. code-block:: sh", "+---+", "* x"]
-    ),
+    st.sampled_from(SYNTAX.split("\n")),
     st.text(alphabet="ab .!?\t|`é漢。", max_size=60),
     st.integers(1, 40).map(lambda n: SENTENCE * n),
     st.integers(1, 3000).map(lambda n: "x" * n),
