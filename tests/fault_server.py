@@ -78,6 +78,10 @@ class Reply:
         raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self._writer.transport.abort()
 
+    def close(self) -> None:
+        """Closes the connection after what was sent, in the middle of the body."""
+        self._writer.close()
+
     async def until_closed(self, tick_s: float = 0.05, ping: bytes = b"") -> None:
         """Waits until the other side closes, sending `ping` meanwhile; notes when."""
         while True:

@@ -9,7 +9,8 @@ import pytest
 from app.rag.llm import chat_for_endpoint, chat_stream, chat_stream_retried
 from app.upstream.client import ClientPool
 from tests.asking import QUESTION, ask, collect, eventually, serve
-from tests.fault_server import FaultServer
+from tests.fault_server import FaultServer, Reply, fault_server
+from tests.faults import frame
 
 
 @pytest.mark.parametrize(
@@ -110,3 +111,28 @@ def test_breaking_off_the_iteration_closes_the_endpoint_stream() -> None:
             await eventually(lambda: server.seen[-1].closed_at is not None)
 
     serve(test)
+
+
+def test_a_stream_cut_at_any_byte_is_never_taken_for_whole() -> None:
+    """S2: an answer from the end of the finish reason's line on; before it broken off, with the text that arrived."""
+    said = frame("Grüße, ") + frame("Welt 🌍.")
+    stream = said + frame(finish="stop") + b"data: [DONE]\n\n"
+    whole_from = len(said + frame(finish="stop")) - 1
+
+    async def cut(reply: Reply) -> None:
+        await reply.head()
+        if reply.nth > 1:
+            await reply.send(stream[: reply.nth - 1])
+        reply.close()
+
+    async def run() -> None:
+        async with fault_server({"cut": cut}) as server:
+            pool = ClientPool()
+            for size in range(len(stream) + 1):
+                outcome = await collect(chat_stream(server.endpoint("cut"), QUESTION, tools=None, clients=pool))
+                assert "Grüße, Welt 🌍.".startswith(outcome.text()), size
+                broken = "llm_incomplete.cut" if outcome.text() else "llm_unavailable.reset"
+                assert outcome.code == (None if size >= whole_from else broken), size
+            await pool.aclose()
+
+    asyncio.run(asyncio.wait_for(run(), 100))

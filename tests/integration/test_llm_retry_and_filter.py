@@ -2,11 +2,14 @@
 
 import logging
 
+import httpx2
 import pytest
 
 from app.catalog import load_catalog
 from app.edge.errors import error_message
 from app.rag.pieces import StreamPiece, ToolCallPiece
+from app.upstream.client import Endpoint
+from app.upstream.failures import failure_of_response
 from tests.asking import ask, ask_filtered
 
 
@@ -74,3 +77,29 @@ def test_each_strip_is_one_warning_up_to_a_hundred(caplog: pytest.LogCaptureFixt
     assert lines[0] == 'scaffolding_stripped turn=- pattern=x chars=1 terminated=1 span="x\'\\n"'
     assert len(lines) == 101
     assert lines[-1] == "scaffolding_stripped_more turn=- count=20"
+
+
+@pytest.mark.parametrize(
+    ("header", "told"),
+    [
+        ("Wed, 21 Oct 2015 07:28:00 GMT", 0.0),
+        ("Wed, 21 Oct 2015 07:28:00 -0000", 0.0),
+        ("17", 17.0),
+        ("-3", 0.0),
+        ("soon", None),
+        ("", None),
+        ("inf", None),
+        ("nan", None),
+    ],
+)
+def test_a_wait_is_read_from_a_number_or_a_date(header: str, told: float | None) -> None:
+    """Retry-After in either form; nonsense is none."""
+    response = httpx2.Response(503, headers={"retry-after": header}, content=b"")
+    assert failure_of_response(response, Endpoint("http://h:1/v1")).retry_after == told
+
+
+def test_a_redirect_to_nonsense_names_the_server_itself() -> None:
+    """A target that is no address cannot be shown."""
+    for location in ("http://[::1", "/login"):
+        response = httpx2.Response(302, headers={"location": location}, content=b"")
+        assert failure_of_response(response, Endpoint("http://h:1/v1")).params["target"] == "h:1"
