@@ -46,6 +46,7 @@ from app.upstream.client import ClientPool, endpoint_from
 from app.upstream.discovery import USUAL_PORTS
 from app.web import chats as chat_fragments
 from app.web import folders, library, pages, queries, reader, receipts
+from app.web import settings as settings_page
 from app.web.error_pages import error_pages
 from app.web.static import static_app
 
@@ -120,6 +121,7 @@ def create_app(  # noqa: PLR0913 - one override for each part that a test may re
         reader,
         library,
         folders,
+        settings_page,
         pages,
         chat_fragments,
     ):

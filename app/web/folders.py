@@ -115,9 +115,7 @@ def context(services: Services, user_id: int, *, notice: str = "", **changes: An
         "folders": folders,
         "folders_busy": any(folder.scanning for folder in folders),
         "folders_locked": services.settings.is_locked("watch_dirs"),
-        "folders_hint": services.catalog.t(
-            "library.folders_hint", every=services.catalog.seconds(round(services.settings.watch_rescan_s * 1000))
-        ),
+        "folders_hint": services.catalog.t("library.folders_hint", every=_every(services)),
         "folder_notice": notice,
         "folder_error": "",
         "folder_path": "",
@@ -186,6 +184,14 @@ def _skipped_words(result: Mapping[str, Any], catalog: Catalog) -> list[str]:
         if count and catalog.has(f"library.skipped_{reason}")
     ]
     return [catalog.t("library.skipped", reasons=", ".join(parts))] if parts else []
+
+
+def _every(services: Services) -> str:
+    """How often folders are looked at, as words."""
+    minutes, seconds = divmod(round(services.settings.watch_rescan_s), 60)
+    if minutes and not seconds:
+        return services.catalog.t("library.every_minutes", n=minutes)
+    return services.catalog.seconds(round(services.settings.watch_rescan_s * 1000))
 
 
 def _remove_question(services: Services, user_id: int, collection_id: int) -> dict[str, str]:

@@ -85,6 +85,14 @@ function tell(sentence) {
   wrong.hidden = false;
 }
 
+// A form that was refused comes back as HTML with its problem beside the field; every other error is one sentence.
+document.addEventListener("htmx:beforeSwap", ({ detail }) => {
+  const { status } = detail.xhr;
+  if (status < 400 || status >= 500 || !(detail.xhr.getResponseHeader("Content-Type") || "").startsWith("text/html")) return;
+  detail.shouldSwap = true;
+  detail.isError = false;
+});
+
 document.addEventListener("htmx:responseError", ({ detail: { xhr } }) => {
   const plain = (xhr.getResponseHeader("Content-Type") || "").startsWith("text/plain");
   tell(plain ? xhr.responseText : wrong.dataset.failed);
