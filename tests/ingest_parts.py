@@ -5,8 +5,8 @@ from pathlib import Path
 
 from sqlalchemy import func, select, text
 
+from app.ingest.blocks import Extraction
 from app.ingest.chunking import ChunkDraft
-from app.ingest.extract.blocks import Extraction
 from app.ingest.extract.extractor import Extractor
 from app.ingest.progress import PageCallback
 from app.search.embeddings import FloatMatrix

@@ -8,8 +8,8 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from app.ingest.blocks import Block, Extraction, heading_labels, heading_path
 from app.ingest.cutting import Piece, count_tokens, split_block
-from app.ingest.extract.blocks import Block, Extraction, heading_labels, heading_path
 
 CHUNKER_VERSION = 1
 """Part of a generation: raise it when the same document would be cut differently."""

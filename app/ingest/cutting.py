@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 
-from app.ingest.extract.blocks import Block, BlockKind
+from app.ingest.blocks import Block, BlockKind
 
 TOKEN = re.compile(r"[a-zA-Z]{1,7}|[0-9]{1,3}|[^\sa-zA-Z0-9]")
 """A guess at a sub-word token. Against the built-in embedder's WordPiece over real manuals: 1.01 of the true count for

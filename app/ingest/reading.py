@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Protocol
 
 from app.clock import Clock
+from app.ingest.blocks import Extraction
 from app.ingest.chunking import ChunkDraft
 from app.ingest.errors import IngestError, IngestReason
-from app.ingest.extract.blocks import Extraction
 from app.ingest.folders import open_file
 from app.ingest.progress import PageCallback, ProgressBoard, Stage
 from app.ingest.stored_files import StoredFiles

@@ -16,8 +16,8 @@ from typing import Any
 from sqlalchemy import insert
 from sqlalchemy.orm import Session
 
+from app.ingest.blocks import Extraction
 from app.ingest.chunking import CHUNKER_VERSION, ChunkDraft, chunk, embedded_text
-from app.ingest.extract.blocks import Extraction
 from app.ingest.extract.decode import decode
 from app.ingest.extract.html import extract_html
 from app.ingest.extract.markdown import extract_markdown

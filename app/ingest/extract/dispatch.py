@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 
+from app.ingest.blocks import Block, Extraction
 from app.ingest.errors import IngestError
-from app.ingest.extract.blocks import Block, Extraction
 from app.ingest.extract.decode import decode
 from app.ingest.extract.html import extract_html
 from app.ingest.extract.markdown import extract_markdown

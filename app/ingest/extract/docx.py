@@ -9,8 +9,8 @@ from xml.parsers.expat import ExpatError
 
 import mammoth  # pyright: ignore[reportMissingTypeStubs]
 
+from app.ingest.blocks import Extraction
 from app.ingest.errors import IngestError
-from app.ingest.extract.blocks import Extraction
 from app.ingest.extract.html import from_markup
 from app.ingest.extract.zip_guard import check_zip
 

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from app.ingest.blocks import Extraction
 from app.ingest.chunking import ChunkDraft
 from app.ingest.errors import REASONS, ExtractorClosedError, IngestError, IngestReason
 from app.ingest.extract import wire
-from app.ingest.extract.blocks import Extraction
 from app.ingest.extract.pipes import Child, ChildGone
 from app.logs import kv
 

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
+from app.ingest.blocks import Block, Extraction
 from app.ingest.errors import IngestError
-from app.ingest.extract.blocks import Block, Extraction
 from app.ingest.extract.decode import decode, normalise
 from app.ingest.extract.html_walk import Found, walk
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from selectolax.lexbor import LexborNode
 
-from app.ingest.extract.blocks import BlockKind
+from app.ingest.blocks import BlockKind
 
 
 class Found(NamedTuple):

@@ -7,7 +7,7 @@ text and line numbers into offsets. Owns no syntax.
 from collections.abc import Sequence
 from itertools import accumulate
 
-from app.ingest.extract.blocks import Block, BlockKind
+from app.ingest.blocks import Block, BlockKind
 
 
 class LineBlocks:

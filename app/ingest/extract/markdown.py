@@ -6,7 +6,7 @@ The canonical text keeps the file's lines, so that `path:lines` is right in both
 
 import re
 
-from app.ingest.extract.blocks import Extraction
+from app.ingest.blocks import Extraction
 from app.ingest.extract.lines import LineBlocks
 
 _FENCE = re.compile(r"[ \t>]*(?:[-*+] |\d+[.)] )?\s*(`{3,}|~{3,})")

@@ -13,8 +13,8 @@ from typing import Any, cast
 import pypdfium2  # pyright: ignore[reportMissingTypeStubs]
 import pypdfium2.raw  # pyright: ignore[reportMissingTypeStubs]
 
+from app.ingest.blocks import Block, Extraction
 from app.ingest.errors import IngestError
-from app.ingest.extract.blocks import Block, Extraction
 from app.ingest.extract.decode import normalise
 from app.ingest.extract.pdf_layout import layout
 from app.ingest.extract.pdf_lines import Cell, Line, PageLines

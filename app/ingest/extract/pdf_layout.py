@@ -8,7 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-from app.ingest.extract.blocks import Block, BlockKind
+from app.ingest.blocks import Block, BlockKind
 from app.ingest.extract.pdf_lines import Line, PageLines, are_rows, in_columns
 
 _MARGIN = 0.1

@@ -7,7 +7,7 @@ before something at the margin is where a reader would cut.
 import re
 from pathlib import PurePosixPath
 
-from app.ingest.extract.blocks import Extraction
+from app.ingest.blocks import Extraction
 from app.ingest.extract.lines import LineBlocks
 
 PROSE_SUFFIXES = frozenset({"", ".txt", ".text", ".log", ".adoc", ".asciidoc", ".org", ".tex", ".wiki", ".textile"})

@@ -6,7 +6,7 @@ The canonical text keeps the file's lines. Called by `dispatch`.
 
 import re
 
-from app.ingest.extract.blocks import BlockKind, Extraction
+from app.ingest.blocks import BlockKind, Extraction
 from app.ingest.extract.lines import LineBlocks
 from app.ingest.extract.rst_inline import readable
 

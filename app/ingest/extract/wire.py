@@ -11,8 +11,8 @@ from typing import Any
 
 import orjson
 
+from app.ingest.blocks import Block, Extraction
 from app.ingest.chunking import ChunkDraft
-from app.ingest.extract.blocks import Block, Extraction
 
 HEADER_BYTES = 4
 

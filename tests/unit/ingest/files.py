@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from app.ingest.blocks import Extraction
 from app.ingest.errors import IngestError
-from app.ingest.extract.blocks import Extraction
 from app.ingest.extract.dispatch import SizeLimits, extract
 
 

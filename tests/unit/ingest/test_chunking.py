@@ -7,6 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from app.ingest.blocks import Extraction, heading_labels, heading_path
 from app.ingest.chunking import (
     MAX_TOKENS,
     MIN_TOKENS,
@@ -17,7 +18,6 @@ from app.ingest.chunking import (
     embedded_text,
 )
 from app.ingest.cutting import OVERLAP_TOKENS, count_tokens
-from app.ingest.extract.blocks import Extraction, heading_labels, heading_path
 from app.ingest.extract.markdown import extract_markdown
 from app.ingest.extract.plain import extract_plain
 from app.ingest.extract.rst import extract_rst

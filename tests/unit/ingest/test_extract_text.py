@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.ingest.extract.blocks import Extraction
+from app.ingest.blocks import Extraction
 from app.ingest.extract.decode import decode, is_binary, normalise
 from app.ingest.extract.markdown import extract_markdown
 from app.ingest.extract.plain import extract_plain
