@@ -12,4 +12,4 @@ def embedder_from(settings: Settings) -> Embedder:
     endpoint = embed_endpoint_from(settings)
     if endpoint is None or endpoint.model is None:
         return BuiltinEmbedder()
-    return EndpointEmbedder(endpoint, endpoint.model)
+    return EndpointEmbedder(endpoint)

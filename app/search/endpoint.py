@@ -1,25 +1,21 @@
 """An embedder behind any `/v1/embeddings` address.
 
-Owns batching, reading the reply in either encoding, and checking that it is one. The client is made by
-`app.upstream.client` at the first use, which imports `openai`. Callers know this as an `Embedder`.
+Owns batching, reading the reply in either encoding, and checking that it is one. How a request is sent belongs to
+`app.upstream.embeddings`. Callers know this as an `Embedder`.
 """
 
 import base64
 import binascii
-import threading
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
-import httpx2
 import numpy as np
 import orjson
 
 from app.search.embeddings import FloatMatrix, FloatVector, unit
 from app.search.errors import EmbedError
-from app.upstream.client import Endpoint, client_error, make_sync_client
-from app.upstream.failures import failure_of
-
-if TYPE_CHECKING:
-    import openai
+from app.upstream.client import Endpoint
+from app.upstream.embeddings import VectorRequests
+from app.upstream.failures import UpstreamError
 
 BATCH = 32
 """Texts in one request."""
@@ -32,21 +28,19 @@ class EndpointEmbedder:
     """Asks the server for vectors and makes them unit length. Thread-safe.
 
     Args:
-        endpoint: Where; its `first_token_s` is how long one batch of passages may take.
-        model: What to ask for, and the name of the generation.
+        endpoint: Where and which model, which is also the generation's name; `first_token_s` is how long one batch of
+            passages may take.
     """
 
-    def __init__(self, endpoint: Endpoint, model: str) -> None:
+    def __init__(self, endpoint: Endpoint) -> None:
         self._endpoint = endpoint
-        self._model = model
+        self._requests = VectorRequests(endpoint)
         self._dim = 0
-        self._lock = threading.Lock()
-        self._client: openai.OpenAI | None = None
 
     @property
     def model(self) -> str:
         """The model's name."""
-        return self._model
+        return self._endpoint.model or "-"
 
     @property
     def dim(self) -> int:
@@ -77,30 +71,19 @@ class EndpointEmbedder:
 
     def close(self) -> None:
         """Closes the connections. Safe to call twice; the embedder may be used again."""
-        with self._lock:
-            client, self._client = self._client, None
-        if client is not None:
-            client.close()
+        self._requests.close()
 
     def _embed(self, texts: list[str], timeout_s: float) -> FloatMatrix:
         sent = [text.encode("utf-8", "replace").decode() for text in texts]
-        client = self._connected()
-        create: Any = client.embeddings.with_raw_response.create
         try:
-            body = create(model=self._model, input=sent, encoding_format="float", timeout=timeout_s).content
-        except (httpx2.HTTPError, httpx2.InvalidURL, client_error()) as error:
-            failure = failure_of(error, self._endpoint)
-            code = "embed_rejected" if failure.code in ("llm_rejected", "context_overflow") else "embed_unavailable"
-            raise EmbedError(code, retryable=failure.retryable) from error
+            body = self._requests.send(sent, timeout_s)
+        except UpstreamError as error:
+            refused = error.failure.code in ("llm_rejected", "context_overflow")
+            code = "embed_rejected" if refused else "embed_unavailable"
+            raise EmbedError(code, retryable=error.failure.retryable) from error
         matrix = _read(body, len(texts))
         self._dim = matrix.shape[1]
         return matrix
-
-    def _connected(self) -> "openai.OpenAI":
-        with self._lock:
-            if self._client is None:
-                self._client = make_sync_client(self._endpoint)
-            return self._client
 
 
 def _read(body: bytes, count: int) -> FloatMatrix:

@@ -29,7 +29,7 @@ def test_it_prints_title_place_score_and_a_snippet(database: Database, capsys: p
 
     assert main(["search", "borg", "weekly"]) == 0
     assert capsys.readouterr().out.splitlines() == [
-        "1. Borg [31mguide",
+        "1. The [31mguide",
         "   dir/a.md:3-3  1.00",
         "   Borg prunes weekly.",
     ]
