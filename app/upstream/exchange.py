@@ -5,15 +5,19 @@ answers), which model is asked when none is set, and turning every exception int
 but the connect timeout, and not what the bytes mean: `app.rag.reply` does, and is the only caller.
 """
 
+import logging
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from typing import Any
 
 import httpx2
 
+from app.logs import kv
 from app.upstream.client import ClientPool, Endpoint, client_error
 from app.upstream.failures import Failure, UpstreamError, failure_of, refuses_stream_options
 from app.upstream.models import fetch_models, first_chat_model
+
+_log = logging.getLogger(__name__)
 
 
 class Exchange:
@@ -40,7 +44,7 @@ class Exchange:
         try:
             await self._pool.client(self._endpoint)
         except httpx2.InvalidURL as error:
-            raise self._failed(error) from error
+            raise self._failed(error) from None
 
     async def open(self) -> None:
         """Sends the request and waits for the reply's head; `content_type` is known then.
@@ -56,7 +60,7 @@ class Exchange:
             await self._send(request)
         except (httpx2.HTTPError, httpx2.InvalidURL, client_error()) as error:
             if "stream_options" not in request or not refuses_stream_options(error):
-                raise self._failed(error) from error
+                raise self._failed(error) from None
             self._pool.mark_plain(self._endpoint)
             await self._send_plain(request)
 
@@ -72,7 +76,7 @@ class Exchange:
         except StopAsyncIteration:
             return b""
         except httpx2.HTTPError as error:
-            raise self._failed(error) from error
+            raise self._failed(error) from None
 
     async def aclose(self) -> None:
         """Closes the connection unless the reply was read to its end. Safe to call twice."""
@@ -91,10 +95,12 @@ class Exchange:
         try:
             await self._send(request)
         except (httpx2.HTTPError, client_error()) as error:
-            raise self._failed(error) from error
+            raise self._failed(error) from None
 
     def _failed(self, error: Exception) -> UpstreamError:
+        """The error to raise `from None`: the client's own quotes the server, and a traceback would print it."""
         failure = failure_of(error, self._endpoint)
+        _log.debug(kv("endpoint_failed", kind=type(error).__name__, code=failure.code, reason=failure.reason))
         if failure.reason == "model":
             self._pool.remember_model(self._endpoint, None)
         return UpstreamError(failure)

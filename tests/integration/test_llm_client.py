@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import traceback
 
 import pytest
 
@@ -88,8 +89,10 @@ def test_every_fault_has_its_code_and_sentence_and_keeps_the_text(fault: str, co
     sentence = error_message(load_catalog(), outcome.error)
     assert load_catalog().has(f"errors.{code}") or code == "llm_incomplete.cut"
     assert "{" not in sentence
+    printed = "".join(traceback.format_exception(outcome.error))
     for secret in (*SECRET_TEXT.split(), "key-1234", "pw@", "t=1"):
         assert secret not in sentence
+        assert secret not in printed
         assert secret not in str(outcome.error.params)
 
 
