@@ -11,6 +11,9 @@ BlockKind = Literal["heading", "paragraph", "list", "table", "code"]
 
 HEADING_SEPARATOR = " › "
 
+MAX_LABEL_CHARS = 160
+"""Longest part of a heading path, and longest title: both are embedded with every passage under them."""
+
 
 @dataclass(frozen=True, slots=True)
 class Block:
@@ -56,10 +59,18 @@ def heading_labels(blocks: Sequence[Block]) -> list[tuple[str, ...]]:
         if block.kind == "heading":
             while open_headings and open_headings[-1][0] >= block.level:
                 open_headings.pop()
-            open_headings.append((block.level, block.label or block.text))
+            open_headings.append((block.level, shortened(block.label or block.text)))
             path = tuple(label for _, label in open_headings if label)
         paths.append(path)
     return paths
+
+
+def shortened(label: str) -> str:
+    """A title or heading as long as one may be, cut at a space and marked where it was cut."""
+    if len(label) <= MAX_LABEL_CHARS:
+        return label
+    head = label[: MAX_LABEL_CHARS - 1]
+    return (head.rpartition(" ")[0] or head) + "…"
 
 
 def heading_path(labels: Sequence[str]) -> str:

@@ -7,11 +7,11 @@ import errno
 import os
 import stat
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 
-from app.ingest.blocks import Block, Extraction
+from app.ingest.blocks import Block, Extraction, shortened
 from app.ingest.errors import IngestError
 from app.ingest.extract.decode import decode
 from app.ingest.extract.html import extract_html
@@ -54,7 +54,7 @@ def extract(path: Path, name: str, limits: SizeLimits, on_page: OnPage | None = 
         extraction = _extract_text(path.read_bytes(), family, name)
     if len(extraction.text) > limits.max_chars:
         raise IngestError("too_large")
-    return extraction
+    return replace(extraction, title=shortened(extraction.title))
 
 
 def _extract_text(data: bytes, family: Family, name: str) -> Extraction:

@@ -106,3 +106,14 @@ def test_reasons_have_codes_and_say_whether_trying_again_helps() -> None:
     assert IngestError("timeout").retryable
     assert ExtractorClosedError().retryable
     assert {"empty", "no_text", "encrypted", "corrupt", "unsupported", "too_large", "timeout"} < REASONS
+
+
+def test_a_title_as_long_as_a_page_is_cut(tmp_path: Path) -> None:
+    """It is embedded with every passage; the text itself keeps all of it."""
+    extraction = read(put(tmp_path, "a.md", b"# " + b"word " * 200 + b"\n\nText.\n"))
+
+    assert len(extraction.title) <= 160
+    assert extraction.title.endswith("word…")
+    assert chunk(extraction)[0].heading == extraction.title
+    assert extraction.text.count("word") == 200
+    assert len(read(put(tmp_path, "b.md", b"# " + b"x" * 500)).title) == 160
