@@ -31,18 +31,19 @@ CHROMIUM_ARGS = [
 StartServer = Callable[..., RunningServer]
 OpenPage = Callable[..., ChatPage]
 
-_servers = pytest.StashKey[list[RunningServer]]()
+LOG_CHARS = 6000
+
+_running: list[RunningServer] = []
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Puts the servers' logs into the report of a test that failed."""
+    """Puts the end of the servers' logs into the report of a test that failed."""
     report = yield
     if report.failed:
-        for server in item.stash.get(_servers, []):
-            report.sections.append((f"log of {server.url}", server.log()))
+        report.sections += [(f"log of {server.url}", server.log()[-LOG_CHARS:]) for server in _running]
     return report
 
 
@@ -57,31 +58,31 @@ def browser() -> Iterator[Browser]:
         browser.close()
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def mock_llm() -> Iterator[MockLlm]:
     """A model server on a real socket."""
     with MockLlm() as server:
         yield server
 
 
-@pytest.fixture
-def start_server(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[StartServer]:
+@pytest.fixture(scope="module")
+def start_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StartServer]:
     """`start_server(LLM_BASE_URL=…)` gives a running Docent with an empty data folder."""
     with ExitStack() as stack:
-        servers = request.node.stash.setdefault(_servers, [])
 
         def start(**environment: str) -> RunningServer:
-            server = RunningServer(tmp_path / f"data{len(servers)}", **environment)
-            servers.append(server)
-            return stack.enter_context(server)
+            server = stack.enter_context(RunningServer(tmp_path_factory.mktemp("docent"), **environment))
+            _running.append(server)
+            stack.callback(_running.remove, server)
+            return server
 
         yield start
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def docent(start_server: StartServer, mock_llm: MockLlm) -> RunningServer:
-    """A Docent that is connected to the mock model."""
-    return start_server(LLM_BASE_URL=f"{mock_llm.url}/v1", LLM_MODEL="mock-model")
+    """A Docent that is connected to the mock model; the tests of a module share it."""
+    return start_server(LLM_BASE_URL=mock_llm.base_url, LLM_MODEL="mock-model")
 
 
 @pytest.fixture
@@ -102,11 +103,10 @@ def open_page(browser: Browser) -> Iterator[OpenPage]:
         context.close()
 
 
-@pytest.fixture
-def documents(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def documents(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a few small documents to ask about."""
-    folder = tmp_path / "documents"
-    folder.mkdir()
+    folder = tmp_path_factory.mktemp("documents")
     (folder / "backup-plan.md").write_text(BACKUP_PLAN, "utf-8")
     (folder / "router.md").write_text(ROUTER, "utf-8")
     return folder

@@ -26,19 +26,26 @@ function show(isRunning) {
   field.placeholder = isRunning ? form.dataset.next : form.dataset.follow;
 }
 
-// Keeps the end of the page in view only for a reader who is there.
+// Keeps the end of the page in view for a reader who is there, but never moves the question out of it.
 function keepEnd(work) {
   const page = document.documentElement;
   const near = page.scrollHeight - window.innerHeight - window.scrollY < NEAR_END;
-  const result = work();
-  if (near) window.scrollTo(0, page.scrollHeight);
-  return result;
+  work();
+  if (near) toEnd();
 }
 
-function entered(chatId) {
+function toEnd() {
+  const question = turns.lastElementChild?.closest(".turn");
+  const top = question ? question.offsetTop - parseFloat(getComputedStyle(question).scrollMarginTop) : Infinity;
+  window.scrollTo(0, Math.min(top, document.documentElement.scrollHeight));
+}
+
+function entered(chatId, question) {
   document.getElementById("welcome")?.remove();
   if (form.dataset.chat !== chatId) {
     form.dataset.chat = chatId;
+    document.title = question;
+    document.querySelector(".topbar-title").textContent = question;
     history.replaceState(null, "", `/chats/${chatId}`);
     for (const current of document.querySelectorAll(".side-nav [aria-current]")) current.removeAttribute("aria-current");
   }
@@ -60,8 +67,9 @@ async function send(message, more = {}) {
   running = "";
   say("");
   show(true);
-  const live = keepEnd(() => new LiveTurn(message, (element) => turns.append(element)));
-  live.element.scrollIntoView({ block: "nearest" });
+  document.getElementById("welcome")?.setAttribute("hidden", "");
+  const live = new LiveTurn(message, (element) => turns.append(element));
+  toEnd();
   const scope = form.elements.scope.value;
   const body = { message, collections: scope ? [Number(scope)] : [], ...more };
   if (form.dataset.chat) body.chat_id = Number(form.dataset.chat);
@@ -69,6 +77,7 @@ async function send(message, more = {}) {
   const turnId = response?.headers.get("X-Turn-Id");
   if (!response?.ok || !turnId) {
     live.element.remove();
+    document.getElementById("welcome")?.removeAttribute("hidden");
     running = null;
     show(false);
     if (!field.value) field.value = message;
@@ -76,7 +85,7 @@ async function send(message, more = {}) {
     say(failure?.error?.message ?? form.dataset.unreachable, true);
     return;
   }
-  entered(response.headers.get("X-Chat-Id"));
+  entered(response.headers.get("X-Chat-Id"), message);
   if (running === "stop") halt(turnId);
   await follow(live, turnId, response);
 }
@@ -136,4 +145,4 @@ if (left) {
   const live = new LiveTurn(left.dataset.question, (element) => left.replaceWith(element));
   follow(live, left.dataset.turn, null);
 }
-if (turns.querySelector(".turn")) window.scrollTo(0, document.documentElement.scrollHeight);
+toEnd();

@@ -1,9 +1,10 @@
 // The text of an answer while it arrives: text nodes in the shape the finished answer will have, so that nothing moves
-// when the server's HTML takes its place. Knows paragraphs, headings, lists, code, `code`, **strong** and [n].
+// when the server's HTML takes its place. Knows paragraphs, headings, lists, quotes, code, `code`, **strong**, links
+// (their words only) and [n].
 
 const FENCE = /^\s*(```|~~~)/;
 const ITEM = /^\s*(?:[-*+]|(\d{1,3})[.)])\s+/;
-const INLINE = /`([^`\n]+)`|\*\*([^*\n]+)\*\*|[ \t]*((?:\[[1-9]\d{0,2}(?:\s*[,;–-]\s*[1-9]\d{0,2})*\])+)([.,;:!?]*)/g;
+const INLINE = /`([^`\n]+)`|\*\*([^*\n]+)\*\*|!?\[([^\]\n]*)\]\([^()\s]*\)|[ \t]*((?:\[[1-9]\d{0,2}(?:\s*[,;–-]\s*[1-9]\d{0,2})*\])+)([.,;:!?]*)/g;
 const OPEN_MARKER = /\s*\[[\d,;\s–-]*$/;
 
 const make = (name, ...children) => {
@@ -49,6 +50,7 @@ export class LiveText {
     }
     const heading = /^#{1,6}\s+/.exec(block);
     if (heading) return this.#inline(make("h3"), block.slice(heading[0].length));
+    if (/^\s*>/.test(block)) return make("blockquote", this.#inline(make("p"), block.replace(/^\s*> ?/gm, "")));
     const item = ITEM.exec(block);
     return item ? this.#list(item[1] ? "ol" : "ul", lines) : this.#inline(make("p"), block);
   }
@@ -70,7 +72,8 @@ export class LiveText {
       at = found.index + found[0].length;
       if (found[1] !== undefined) element.append(make("code", found[1]));
       else if (found[2] !== undefined) element.append(make("strong", found[2]));
-      else element.append(found[4], ...found[3].match(/\d+/g).map((n) => this.#cite(Number(n)) ?? ""));
+      else if (found[3] !== undefined) element.append(found[3]);
+      else element.append(found[5], ...found[4].match(/\d+/g).map((n) => this.#cite(Number(n)) ?? ""));
     }
     element.append(text.slice(at));
     return element;

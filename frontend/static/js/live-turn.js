@@ -31,6 +31,8 @@ export class LiveTurn {
     if (data.mode === "grounded") this.#part(".tool-figures").textContent = count(tool.dataset.words, data.sources.length);
     else if (data.nearest.length) this.#part(".tool-figures").textContent = tool.dataset.nothing;
     else tool.hidden = true;
+    const given = this.#part(".given");
+    if (data.sources.length) given.textContent += ` · ${count(given.dataset.found, data.sources.length)}`;
     for (const source of data.sources) this.#found(source);
   }
 

@@ -18,7 +18,7 @@ function say(button, word) {
 
 // Gives every block of code under `root` its Copy button.
 export function dress(root) {
-  const { copy, copied } = document.body.dataset;
+  const { copyWord: copy, copiedWord: copied } = document.body.dataset;
   for (const box of root.querySelectorAll(".code:not(:has(.copy))")) {
     const button = Object.assign(document.createElement("button"), { type: "button", textContent: copy });
     button.className = "button quiet little copy";
@@ -70,6 +70,7 @@ document.addEventListener("click", async (event) => {
 
 document.addEventListener("keydown", (event) => {
   if (event.key !== "Escape") return;
+  event.target.closest?.("form")?.querySelector("[data-escape]")?.click();
   const menu = event.target.closest?.("details.menu[open]");
   if (!menu) return;
   menu.open = false;
