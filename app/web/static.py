@@ -5,6 +5,7 @@ by relative paths. Owns addresses, cache headers and compression; what the files
 """
 
 import hashlib
+import mimetypes
 from functools import cache
 from pathlib import Path
 
