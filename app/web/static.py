@@ -46,4 +46,6 @@ class _VersionedFiles(StaticFiles):
 def static_app() -> ASGIApp:
     """What `main` mounts at `/static`."""
     version()
+    mimetypes.init()  # reads files: not later, in the event loop
+    mimetypes.add_type("text/javascript", ".js")  # some systems call it text/plain, which no browser runs
     return GZipMiddleware(_VersionedFiles(directory=STATIC), minimum_size=500)

@@ -8,6 +8,7 @@ import pytest
 from fastapi.testclient import TestClient
 from selectolax.lexbor import LexborHTMLParser
 
+from app.edge.answers import locator_of
 from app.main import create_app
 from app.rag.turn import TurnStats
 from app.settings import Settings
@@ -226,6 +227,24 @@ def test_deleting_from_elsewhere_renews_the_list(client: TestClient, database: D
     other = database.write(lambda session: chats.create_chat(session, LOCAL_USER_ID, "Other", rows.NOW))
     plain = client.post(f"/ui/chats/{other.id}/delete", headers={"Origin": "http://127.0.0.1:8642"})
     assert (plain.status_code, plain.headers["location"]) == (303, "/")
+
+
+def test_deleting_a_chat_stops_what_is_being_written_in_it(client: TestClient, database: Database) -> None:
+    """A turn that is marked running but is not here doesn't hold it up."""
+    begun = database.write(
+        lambda session: turns.begin_turn(session, turns.NewTurn("t9", LOCAL_USER_ID, None, None, "Now?", rows.NOW))
+    )
+    assert client.post(f"/ui/chats/{begun.chat_id}/delete", headers=HTMX).status_code == 200
+    assert client.get(f"/chats/{begun.chat_id}").status_code == 404
+
+
+def test_places_of_sources_are_short_and_exact(client: TestClient) -> None:
+    """Lines for text, pages for PDF, and the path alone where nothing more is known."""
+    row = {"path": "a/b.md", "line_start": 3, "line_end": 3}
+    assert locator_of(row) == "a/b.md:3"
+    assert locator_of({**row, "line_end": 9}) == "a/b.md:3–9"
+    assert locator_of({**row, "page": 7}) == "a/b.md, p. 7"
+    assert locator_of({"path": "a/b.md"}) == "a/b.md"
 
 
 def test_the_list_marks_the_open_chat(client: TestClient, chat_id: int) -> None:
