@@ -53,6 +53,25 @@ from app.web.static import static_app
 UPLOAD_PATHS = frozenset({"/api/documents", "/ui/library/files"})
 """Where bodies stream to disk under a limit of their own (UPLOAD_MAX_MB)."""
 
+ROUTES = (
+    settings_api,
+    chat,
+    turns,
+    chats,
+    search,
+    documents,
+    collections,
+    receipts,
+    queries,
+    reader,
+    library,
+    folders,
+    settings_page,
+    pages,
+    chat_fragments,
+)
+"""Every module with routes that ask who is there; health checks are the ones that don't."""
+
 
 def create_app(  # noqa: PLR0913 - one override for each part that a test may replace
     settings: Settings,
@@ -108,23 +127,7 @@ def create_app(  # noqa: PLR0913 - one override for each part that a test may re
     respond.install(app)
     app.mount("/static", static_app())
     app.include_router(health.router)
-    for routes in (
-        settings_api,
-        chat,
-        turns,
-        chats,
-        search,
-        documents,
-        collections,
-        receipts,
-        queries,
-        reader,
-        library,
-        folders,
-        settings_page,
-        pages,
-        chat_fragments,
-    ):
+    for routes in ROUTES:
         app.include_router(routes.router, dependencies=[Depends(current_user)])
     return app
 

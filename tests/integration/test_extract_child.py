@@ -17,6 +17,7 @@ from app.ingest.chunking import chunk
 from app.ingest.errors import ExtractorClosedError, IngestError
 from app.ingest.extract.dispatch import SizeLimits, extract
 from app.ingest.extract.extractor import Extractor, Limits
+from tests.waiting import until
 
 GRACE_S = 2
 
@@ -221,9 +222,7 @@ def test_closing_ends_a_document_at_once(extractor: Extractor, slow: Path, note:
 
     thread = threading.Thread(target=read)
     thread.start()
-    deadline = time.monotonic() + 10
-    while children()[0].cpu_times().user < 0.5 and time.monotonic() < deadline:
-        time.sleep(0.02)
+    until(lambda: children()[0].cpu_times().user >= 0.5, "the child is reading", 10)
     started = time.monotonic()
     extractor.close()
     thread.join(10)
