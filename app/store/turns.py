@@ -7,9 +7,9 @@ Every function runs inside the caller's transaction. What each end of a turn mea
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, cast
 
-from sqlalchemy import select, update
+from sqlalchemy import Table, bindparam, select, update
 from sqlalchemy.orm import Session, defer
 
 from app.errors import ConflictError, NotFoundError
@@ -87,6 +87,15 @@ class SettledTurn:
     numbers: dict[str, Any]
     prompt: Sequence[Mapping[str, Any]] | None
     now: datetime
+
+
+_messages = cast(Table, Message.__table__)
+_SAVE_DRAFT = (
+    update(_messages)
+    .where(_messages.c.id == bindparam("message"), _messages.c.status == "streaming")
+    .values(content=bindparam("text"), thinking=bindparam("thought"))
+)
+"""Executed for all drafts at once: a hundred of them must not hold up the streams they belong to."""
 
 
 class ChatBusyError(ConflictError):
@@ -189,12 +198,9 @@ def mark_prompted(session: Session, message_id: int, marked: Prompted) -> None:
 
 def save_drafts(session: Session, drafts: Iterable[tuple[int, str, str]]) -> None:
     """Writes `(message id, content, thinking)` of answers that are still streaming; a settled answer stays as it is."""
-    for message_id, content, thinking in drafts:
-        session.execute(
-            update(Message)
-            .where(Message.id == message_id, Message.status == "streaming")
-            .values(content=content, thinking=thinking)
-        )
+    rows = [{"message": message_id, "text": content, "thought": thinking} for message_id, content, thinking in drafts]
+    if rows:
+        session.connection().execute(_SAVE_DRAFT, rows)
 
 
 def settle_turn(session: Session, settled: SettledTurn) -> None:
