@@ -142,7 +142,7 @@ def test_what_was_asked_can_be_read_over_http(mock: MockLlm) -> None:
 
 def test_embeddings_are_deterministic_and_near_for_shared_words(mock: MockLlm) -> None:
     """Through the product's own embedder."""
-    embedder = EndpointEmbedder(Endpoint(mock.base_url, model="mock-embed"), "mock-embed")
+    embedder = EndpointEmbedder(Endpoint(mock.base_url, model="mock-embed"))
     same, near, far = embedder.embed_passages(["backup of the server", "the server backup", "bread and salt"])
     assert float(same @ embedder.embed_query("backup of the server")) == pytest.approx(1.0, abs=1e-5)
     assert float(same @ near) > float(same @ far)
