@@ -10,7 +10,7 @@ escaped values only.
 
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import escape
 from urllib.parse import unquote
@@ -18,26 +18,13 @@ from urllib.parse import unquote
 from markupsafe import Markup
 
 from app.render.highlight import quote_html
-from app.render.markdown import block_html, markdown_tokens, runs, write_inline
+from app.render.line import IN_ADDRESS, PLACE_HOLDER, RESERVED, Event, Line, Marker, marker_index, with_place_holders
+from app.render.markdown import block_html, markdown_tokens, runs
 from app.render.sentences import sentences
-from app.render.tokens import End, InlineWriter, Start, Text, Token
+from app.render.tokens import End, Start, Text, Token
 
-# U+FDD0 to U+FDD9 count the markers; the brackets around them are punctuation to Markdown, as the marker's own were.
-_RESERVED = re.compile("[\ufdd0-\ufdef]")
-_ONE = re.compile("\u29d8([\ufdd0-\ufdd9]+)\u29d9")
-_PLACED = re.compile(rf"(?<![ \t\n])[ \t\n]*({_ONE.pattern}(?:[ \t]*{_ONE.pattern})*)(?P<stop>[.,;:!?…]*)")
-_IN_ADDRESS = re.compile(r"%E2%A7%98(?:%EF%B7%9[0-9])+%E2%A7%99")
 _SHORT_SENTENCE = 4
 """Words; a shorter one ("It depends.") claims nothing that would need a passage."""
-
-
-@dataclass(frozen=True, slots=True)
-class Marker:
-    """`answer[start:end]` names the passages `numbers`; without any it is left out."""
-
-    start: int
-    end: int
-    numbers: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +55,8 @@ def answer_html(
     known = [replace(marker, numbers=tuple(n for n in marker.numbers if n in sources)) for marker in markers]
     cites = any(marker.numbers for marker in known)
     page = _Page(content, known, sources, key, unbacked if cites else None)
-    tokens = markdown_tokens(_placed(content, known))
-    return Markup(_RESERVED.sub("", "".join(page.parts(tokens))))  # noqa: S704 - tokens are sanitised, values escaped
+    tokens = markdown_tokens(with_place_holders(content, known))
+    return Markup(RESERVED.sub("", "".join(page.parts(tokens))))  # noqa: S704 - tokens are sanitised, values escaped
 
 
 def note_html(source: Source) -> str:
@@ -80,37 +67,6 @@ def note_html(source: Source) -> str:
         f'<a class="note-title" href="{escape(source.href)}">{escape(source.title)}</a>'
         f'<span class="locator"><bdi>{escape(source.locator)}</bdi></span>{quote}</span>'
     )
-
-
-def _placed(content: str, markers: Sequence[Marker]) -> str:
-    """`content` with each marker replaced by its place holder."""
-    parts: list[str] = []
-    at = 0
-    for index, marker in enumerate(markers):
-        digits = "".join(chr(0xFDD0 + int(digit)) for digit in str(index))
-        parts += [_RESERVED.sub("\ufffd", content[at : marker.start]), f"\u29d8{digits}\u29d9"]
-        at = marker.end
-    return "".join([*parts, _RESERVED.sub("\ufffd", content[at:])])
-
-
-def _index(digits: str) -> int:
-    return int("".join(str(ord(digit) - 0xFDD0) for digit in digits))
-
-
-@dataclass(frozen=True, slots=True)
-class _Group:
-    """Markers that stand together, at a place in the run's plain text."""
-
-    at: int
-    numbers: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class _Event:
-    """HTML to write at a place of the run's plain text, outside of every inline tag."""
-
-    at: int
-    html: str
 
 
 class _Page:
@@ -153,31 +109,31 @@ class _Page:
             return block_html([self._as_written(token) for token in run])
         if not any(isinstance(token, Text) and token.text.strip() for token in run):
             return block_html(run)
-        line = _Line(run, self._as_written, self._numbers)
+        line = Line(run, self._as_written, self._numbers)
         return line.html(self._events(line, quiet))
 
     def _as_written(self, token: Token) -> Token:
         """In code and in addresses a marker is just text."""
         if isinstance(token, Text):
-            return Text(_ONE.sub(self._original, token.text))
+            return Text(PLACE_HOLDER.sub(self._original, token.text))
         if isinstance(token, End):
             return token
         return Start(token.name, tuple((name, self._attribute(value)) for name, value in token.attrs))
 
     def _attribute(self, value: str) -> str:
-        value = _IN_ADDRESS.sub(lambda found: unquote(found.group()), value)
-        return _ONE.sub(self._original, value)
+        value = IN_ADDRESS.sub(lambda found: unquote(found.group()), value)
+        return PLACE_HOLDER.sub(self._original, value)
 
     def _original(self, found: re.Match[str]) -> str:
-        marker = self._markers[_index(found.group(1))]
+        marker = self._markers[marker_index(found.group(1))]
         return self._content[marker.start : marker.end]
 
     def _numbers(self, place_holders: str) -> tuple[int, ...]:
-        found = (self._markers[_index(digits)].numbers for digits in _ONE.findall(place_holders))
+        found = (self._markers[marker_index(digits)].numbers for digits in PLACE_HOLDER.findall(place_holders))
         return tuple(dict.fromkeys(n for numbers in found for n in numbers))
 
-    def _events(self, line: "_Line", quiet: bool) -> list[_Event]:
-        events: list[_Event] = []
+    def _events(self, line: Line, quiet: bool) -> list[Event]:
+        events: list[Event] = []
         units = [(unit.start, unit.end) for unit in sentences(line.plain)]
         starts = [start for start, _ in units]
         backed: set[int] = set()
@@ -192,21 +148,21 @@ class _Page:
             start += len(said) - len(said.lstrip())
             cites = "".join(self._cite(n) for n in group.numbers)
             if said.strip():
-                events.append(_Event(start, '<span class="claim"><span class="said">'))
-                events.append(_Event(group.at, f"</span>{cites}</span>"))
+                events.append(Event(start, '<span class="claim"><span class="said">'))
+                events.append(Event(group.at, f"</span>{cites}</span>"))
             else:
-                events.append(_Event(group.at, f'<span class="claim">{cites}</span>'))
+                events.append(Event(group.at, f'<span class="claim">{cites}</span>'))
             done = group.at
         if self._unbacked and not quiet:
             events += self._unbacked_events(line.plain, [unit for unit in units if unit[0] not in backed])
-        return sorted(events, key=lambda event: (event.at, not _closes(event)))
+        return sorted(events, key=lambda event: (event.at, not event.closes))
 
-    def _unbacked_events(self, plain: str, units: Sequence[tuple[int, int]]) -> Iterator[_Event]:
+    def _unbacked_events(self, plain: str, units: Sequence[tuple[int, int]]) -> Iterator[Event]:
         for start, end in units:
             sentence = plain[start:end]
             if sentence.endswith((".", "!")) and len(sentence.split()) >= _SHORT_SENTENCE:
-                yield _Event(start, f'<span class="unbacked" title="{escape(self._unbacked or "")}">')
-                yield _Event(end, "</span>")
+                yield Event(start, f'<span class="unbacked" title="{escape(self._unbacked or "")}">')
+                yield Event(end, "</span>")
 
     def _cite(self, n: int) -> str:
         source = self._sources[n]
@@ -231,76 +187,3 @@ def _sentence_start(starts: Sequence[int], at: int) -> int:
     """Where the sentence begins that holds the character before `at`, or the last one before it."""
     index = bisect_left(starts, at) - 1
     return starts[index] if index >= 0 else at
-
-
-class _Line:
-    """A run of inline tokens without its place holders: `plain` is its text (code as x, line ends as blanks), `groups`
-    say where markers stood."""
-
-    def __init__(
-        self,
-        run: Sequence[Token],
-        as_written: Callable[[Token], Token],
-        numbers: Callable[[str], tuple[int, ...]],
-    ) -> None:
-        self.tokens: list[Token] = []
-        self.groups: list[_Group] = []
-        self.plain = ""
-        self._numbers = numbers
-        code = 0
-        for token in run:
-            if isinstance(token, Text) and not code:
-                self._prose(token.text)
-                continue
-            token = as_written(token)
-            self.tokens.append(token)
-            if isinstance(token, Text):
-                self.plain += "x" * len(token.text)
-            elif token.name == "code":
-                code += 1 if isinstance(token, Start) else -1
-            elif token.name == "br":
-                self.plain += " "
-
-    def _prose(self, text: str) -> None:
-        """Takes place holders out, the blanks before them too, and lets a full stop that follows one go before it."""
-        kept = ""
-        at = 0
-        for found in _PLACED.finditer(text):
-            kept += text[at : found.start()]
-            leads = not (self.plain + kept).strip()
-            kept += "" if leads else found.group("stop")
-            self.groups.append(_Group(len(self.plain) + len(kept), self._numbers(found.group())))
-            kept += found.group("stop") if leads else ""
-            at = found.end()
-        kept += text[at:]
-        self.plain += kept.replace("\n", " ")
-        self.tokens.append(Text(kept))
-
-    def html(self, events: Sequence[_Event]) -> str:
-        """The run's HTML with `events` written between its characters."""
-        writer = InlineWriter()
-        waiting = list(events)
-        at = 0
-        for token in self.tokens:
-            if not isinstance(token, Text):
-                write_inline(writer, token)
-                at += isinstance(token, Start) and token.name == "br"
-                continue
-            text = token.text
-            while waiting and waiting[0].at <= at + len(text):
-                event = waiting[0]
-                if event.at == at + len(text) and not _closes(event):
-                    break
-                writer.text(text[: event.at - at])
-                text, at = text[event.at - at :], event.at
-                writer.between(event.html)
-                del waiting[0]
-            writer.text(text)
-            at += len(text)
-        for event in waiting:
-            writer.between(event.html)
-        return writer.html()
-
-
-def _closes(event: _Event) -> bool:
-    return event.html.startswith("</")

@@ -10,7 +10,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from html import escape
-from itertools import accumulate
+from itertools import accumulate, pairwise
 
 from markupsafe import Markup
 
@@ -21,6 +21,8 @@ _INLINE = re.compile(
     r"|(?P<strong>\*\*(?=\S)(?P<strong_text>.+?)(?<=\S)\*\*)"
     r"|(?P<link>!?\[(?P<link_text>[^\[\]\n]*)\]\([^()\s]*(?:\([^()\s]*\))?[^()\n]{0,200}\))"
 )
+_DELIMITER_ROW = re.compile(r"\s*\|(?:\s*:?-+:?\s*\|)+(?:\s*:?-+:?\s*)?\s*")
+_CELL_EDGE = re.compile(r"(?<!\\)\|")
 _PROSE = frozenset({"", ".md", ".markdown", ".rst", ".txt", ".text", ".html", ".htm", ".pdf", ".docx", ".log", ".org"})
 _TEXT_MIMES = ("text/markdown", "text/x-rst", "text/html", "application/pdf", "application/xhtml+xml")
 
@@ -90,6 +92,8 @@ class _Page:
 
     def block(self, block: Block) -> str:
         """One block's HTML."""
+        if block.kind == "table" and self._is_markdown_table(block.spans):
+            return self._table(block.spans)
         if block.kind in ("code", "table"):
             body = "\n".join(self._marked(start, end) for start, end in block.spans)
             return f'<div class="code"><pre tabindex="0"><code>{body}</code></pre></div>'
@@ -120,14 +124,41 @@ class _Page:
                 parts.append(self._marked(start + low - begin, start + high - begin) if low < high else "")
             return "".join(parts)
 
-        parts: list[str] = []
-        at = 0
-        for found in _INLINE.finditer(joined):
-            parts.append(stretch(at, found.start()))
-            name = next(name for name in ("code", "strong", "link") if found.group(name) is not None)
-            parts.append(_styled(name, stretch(*found.span(f"{name}_text"))))
-            at = found.end()
-        return "".join([*parts, stretch(at, len(joined))])
+        def inline(left: int, right: int) -> str:
+            """`joined[left:right]` with its markup; a link's words may hold more of it."""
+            parts: list[str] = []
+            at = left
+            for found in _INLINE.finditer(joined, left, right):
+                parts.append(stretch(at, found.start()))
+                name = next(name for name in ("code", "strong", "link") if found.group(name) is not None)
+                inside = found.span(f"{name}_text")
+                parts.append(_styled(name, stretch(*inside) if name == "code" else inline(*inside)))
+                at = found.end()
+            return "".join([*parts, stretch(at, right)])
+
+        return inline(0, len(joined))
+
+    def _table(self, rows: Sequence[Span]) -> str:
+        """A Markdown table as one, its first row as heads; cells keep their offsets."""
+        lines: list[str] = []
+        for number, row in enumerate(rows):
+            if number == 1:
+                continue
+            name = "td" if number else "th"
+            cells = "".join(f"<{name}>{self.words([cell])}</{name}>" for cell in self._cells(*row))
+            lines.append(f"<tr>{cells}</tr>")
+        head, body = lines[0], "".join(lines[1:])
+        return f'<div class="table-scroll" tabindex="0"><table><thead>{head}</thead><tbody>{body}</tbody></table></div>'
+
+    def _is_markdown_table(self, rows: Sequence[Span]) -> bool:
+        return len(rows) > 1 and bool(_DELIMITER_ROW.fullmatch(self._text, *rows[1]))
+
+    def _cells(self, start: int, end: int) -> Iterator[Span]:
+        edges = [found.start() for found in _CELL_EDGE.finditer(self._text, start, end)]
+        inner = edges if self._text[start:end].rstrip().endswith("|") else [*edges, end]
+        for left, right in pairwise(inner):
+            cell = self._text[left + 1 : right]
+            yield left + 1 + len(cell) - len(cell.lstrip()), max(left + 1, right - len(cell) + len(cell.rstrip()))
 
     def _marked(self, start: int, end: int) -> str:
         """`text[start:end]` escaped, marked spans in `<mark>`."""

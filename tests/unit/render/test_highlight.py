@@ -40,7 +40,7 @@ def test_headings_lists_code_and_tables_are_set() -> None:
     assert '<span class="item-mark">–</span>one item goes on' in html
     assert '<span class="item-mark">1.</span>numbered' in html
     assert "<code>restic check</code></pre>" in html
-    assert "| 1 | 2 |" in html
+    assert "<thead><tr><th>a</th><th>b</th></tr></thead><tbody><tr><td>1</td><td>2</td></tr></tbody>" in html
 
 
 def test_restructured_text_headings_and_literal_blocks_are_set() -> None:
@@ -55,6 +55,25 @@ def test_source_code_is_shown_as_it_stands() -> None:
     """One block, every line."""
     html = reader_html("def f():\n    return 1  # a < b\n", "text/x-python", path="f.py")
     assert "<code>def f():\n    return 1  # a &lt; b</code>" in html
+
+
+def test_cells_of_a_table_keep_their_offsets() -> None:
+    """Marked words in a cell, markup in it, a missing last bar, an escaped bar."""
+    text = "| `a` | b |\n|:--|--:|\n| one two | x \\| y"
+    html = reader_html(text, "text/markdown", support=[(text.index("two"), text.index("two") + 3)])
+    assert "<th><code>a</code></th><th>b</th>" in html
+    assert "<td>one <mark>two</mark></td><td>x \\| y</td>" in html
+
+
+def test_a_grid_of_restructured_text_is_shown_as_it_stands() -> None:
+    """Its borders are its layout."""
+    assert "<pre" in reader_html("+---+---+\n| a | b |\n+---+---+", "text/x-rst")
+
+
+def test_strong_words_in_a_link_are_strong() -> None:
+    """Markup nests."""
+    html = reader_html("See [**ten** releases](https://a.example).", "text/markdown")
+    assert html == '<p class="flow">See <strong>ten</strong> releases.</p>'
 
 
 def test_plain_text_keeps_its_lines() -> None:
