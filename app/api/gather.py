@@ -1,7 +1,7 @@
 """Frames on their way into the event log: text is gathered, so that a fast model makes no flood of tiny frames.
 
-Leading edge: text goes out at once when the last frame of the turn is 40 ms old, else it waits until it is. Other
-frames go out at once, after the text before them. Used by `app.api.run_turn`.
+Leading edge: text goes out at once when the last text is 40 ms old, so the first word never waits; else it waits until
+it is. Other frames go out at once, after the text before them. Used by `app.api.run_turn`.
 """
 
 import asyncio
@@ -59,7 +59,7 @@ class FrameGatherer:
         text, self._held = "".join(self._held), []
         if text:
             self._send(_BUILD[self._kind](text))
+            self._last = self._loop.time()
 
     def _send(self, frame: Frame) -> None:
         self._log.append(frame.event, frame.data)
-        self._last = self._loop.time()

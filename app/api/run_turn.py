@@ -14,7 +14,7 @@ from app.api.frames import Frame
 from app.api.gather import FrameGatherer
 from app.api.turn_end import TurnEnd, end_of_error, end_of_stop
 from app.api.turn_record import TurnRecord
-from app.api.turn_start import TurnRequest, TurnStart, read_start
+from app.api.turn_start import TurnRequest, TurnStart, count_searched, read_start
 from app.edge.deps import Services
 from app.edge.errors import InternalError
 from app.errors import AppError
@@ -87,7 +87,10 @@ class TurnRun:
             lambda session: read_start(session, self._services.settings, request)
         )
         gate = await self._retrieved(start)
-        prompt = pack(gate, request.question, start.history, start.settings, documents=start.documents)
+        searched = 0
+        if gate.mode == "deflected" and gate.searched:
+            searched = await self._services.database.aread(lambda session: count_searched(session, request))
+        prompt = pack(gate, request.question, start.history, start.settings, documents=searched)
         nearest = record.begin(start, gate, prompt)
         out.frame(frames.start(request.ids, gate.mode, source_rows(prompt.passages, None), nearest))
         if prompt.dropped:

@@ -34,11 +34,10 @@ class TurnRequest:
 
 @dataclass(frozen=True, slots=True)
 class TurnStart:
-    """The turn's snapshot: settings, earlier turns of the chat (oldest first), how many documents are searched."""
+    """The turn's snapshot: settings, and earlier turns of the chat, oldest first."""
 
     settings: Settings
     history: tuple[PastTurn, ...]
-    documents: int
 
     @property
     def model(self) -> str | None:
@@ -52,7 +51,6 @@ def read_start(session: Session, settings: Settings, asked: TurnRequest) -> Turn
     return TurnStart(
         settings=effective(session, settings),
         history=past_turns(earlier),
-        documents=_searchable(session, asked.user_id, asked.filters),
     )
 
 
@@ -77,12 +75,13 @@ def facts_of(gate: Gate, prompt: Prompt, settings: Settings) -> Mapping[str, Any
     }
 
 
-def _searchable(session: Session, user_id: int, filters: SearchFilters) -> int:
-    if filters.documents is not None:
-        return len(filters.documents)
-    places = (None,) if filters.collections is None else filters.collections
+def count_searched(session: Session, asked: TurnRequest) -> int:
+    """How many documents the question was looked for in; what the deflecting prompt says."""
+    if asked.filters.documents is not None:
+        return len(asked.filters.documents)
+    places = (None,) if asked.filters.collections is None else asked.filters.collections
     return sum(
-        documents.count_matching(session, user_id, documents.DocumentFilters(status=status, collection=place))
+        documents.count_matching(session, asked.user_id, documents.DocumentFilters(status=status, collection=place))
         for status in _SEARCHABLE
         for place in places
     )
