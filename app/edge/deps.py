@@ -49,7 +49,7 @@ class Services:
     progress: ProgressBoard
 
 
-def get_services(request: Request) -> Services:
+async def get_services(request: Request) -> Services:
     """The services of the application that serves `request`."""
     services: Services = request.app.state.docent
     return services
