@@ -57,12 +57,13 @@ class Worker:
         self._clock = clock
         self._tools = tools
         self._stopping = threading.Event()
+        self._is_reading = False
         self._reader = DocumentReader(
             tools.files, tools.extractor, self.board, clock=clock, max_mb=settings.upload_max_mb
         )
         self._pipeline = Pipeline(database, tools.index, self.board, clock)
         self._embedding = Embedding(
-            database, tools.embedder, self.board, clock=clock, busy=tools.busy, stopping=self._stopping
+            database, tools.embedder, self.board, clock=clock, busy=self._is_busy, stopping=self._stopping
         )
         self._scanner = Scanner(database, settings, clock, index=tools.index, stopping=self._stopping.is_set)
         self._held: dict[int, jobs.ClaimedJob] = {}
@@ -149,9 +150,14 @@ class Worker:
         self._last_scan = self._clock.monotonic()
         self._database.write(work)
 
+    def _is_busy(self) -> bool:
+        """Whether embedding has to give way: to a turn that streams, and to documents nobody can find yet."""
+        return self._is_reading or self._tools.busy()
+
     def _read_step(self) -> float | None:
         due = self._pipeline.next_due()
-        if due is None or due > 0:
+        self._is_reading = due == 0
+        if due != 0:
             return due
         self.board.note_work()
         tasks = self._pipeline.claim()
