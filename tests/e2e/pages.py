@@ -59,14 +59,14 @@ class ChatPage:
         if missing := [path for path in paths if path.name not in known]:
             self.upload(missing)
 
-    def until_searchable(self, count: int) -> None:
-        """Waits until `count` documents are searchable by words and vectors are done."""
-        deadline = time.monotonic() + SEARCHABLE_S
+    def until_searchable(self, count: int, *, within_s: float = SEARCHABLE_S) -> None:
+        """Waits until `count` documents are ready: searchable by words and by meaning."""
+        deadline = time.monotonic() + within_s
         while True:
             rows: list[dict[str, Any]] = self.page.request.get("/api/documents?limit=200").json()["documents"]
             if sum(row["status"] == "ready" for row in rows) >= count:
                 return
-            assert time.monotonic() < deadline, f"not searchable in {SEARCHABLE_S} s: {rows}"
+            assert time.monotonic() < deadline, f"not searchable in {within_s} s: {rows}"
             self.page.wait_for_timeout(100)
 
     def ask(self, question: str) -> None:
