@@ -102,8 +102,8 @@ class _Page:
             level = min(6, 1 + block.level)
             return f"<h{level}>{body}</h{level}>"
         if block.kind == "item":
-            mark = escape(block.label)
-            return f'<p class="item depth-{min(block.level, 4)}"><span class="item-mark">{mark}</span>{body}</p>'
+            mark = f'<span class="item-mark">{escape(block.label)}</span>'
+            return f'<p class="item depth-{min(block.level, 4)}">{mark}<span>{body}</span></p>'
         return f'<p class="{self._flow}">{body}</p>'
 
     def words(self, spans: Sequence[Span]) -> str:

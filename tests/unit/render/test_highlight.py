@@ -37,8 +37,8 @@ def test_headings_lists_code_and_tables_are_set() -> None:
     html = reader_html(PAGE, "text/markdown")
     assert "<h2>Backups</h2>" in html
     assert "Run <code>restic forget</code> <strong>first</strong>, then read on. It spans two lines." in html
-    assert '<span class="item-mark">–</span>one item goes on' in html
-    assert '<span class="item-mark">1.</span>numbered' in html
+    assert '<span class="item-mark">–</span><span>one item goes on</span>' in html
+    assert '<span class="item-mark">1.</span><span>numbered</span>' in html
     assert "<code>restic check</code></pre>" in html
     assert "<thead><tr><th>a</th><th>b</th></tr></thead><tbody><tr><td>1</td><td>2</td></tr></tbody>" in html
 
