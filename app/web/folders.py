@@ -41,8 +41,11 @@ class Folder:
 
 @router.get("/ui/library/folders", response_class=HTMLResponse)
 def folders_fragment(services: ServicesDep, user_id: UserDep) -> HTMLResponse:
-    """The list anew."""
-    return render_fragment(services, "library/_folders.html", **context(services, user_id))
+    """The list anew, asked for while a scan goes on; what the scan found is told to the rest of the page."""
+    values = context(services, user_id)
+    response = render_fragment(services, "library/_folders.html", **values)
+    response.headers["HX-Trigger"] = "library-work" if values["folders_busy"] else "library-work, library-changed"
+    return response
 
 
 @router.post("/ui/library/folders")

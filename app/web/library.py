@@ -70,7 +70,7 @@ def library_page(
 @router.get("/ui/library/files", response_class=HTMLResponse)
 def files_fragment(services: ServicesDep, user_id: UserDep, filters: FiltersDep) -> HTMLResponse:
     """The list anew: filters changed, or files came."""
-    return render_fragment(services, "library/_files.html", **files_context(services, user_id, filters, None))
+    return render_fragment(services, "library/_list.html", **files_context(services, user_id, filters, None))
 
 
 @router.post("/ui/library/files")
@@ -122,10 +122,12 @@ def working_fragment(
 
 @router.get("/ui/library/progress", response_class=HTMLResponse)
 def progress_fragment(
-    services: ServicesDep, user_id: UserDep, since: datetime | None = None, seen: int = 0
+    services: ServicesDep, user_id: UserDep, since: datetime | None = None, seen: int = 0, hide: bool = False
 ) -> HTMLResponse:
-    """The progress box; `since` keeps the batch that the page is watching once it is over."""
+    """The progress box. `since` keeps the batch that the page watches once it is over, until `hide` asks for none."""
     box = adding_of(services, user_id, since)
+    if hide and box is not None and not box.working:
+        box = None
     began = since if since is not None and box is not None else services.progress.began()
     response = render_fragment(services, "library/_progress.html", adding=box, since=began.isoformat())
     if box is not None and box.total > seen:

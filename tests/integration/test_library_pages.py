@@ -122,7 +122,9 @@ def test_filters_narrow_the_list_and_say_when_nothing_fits(client: TestClient, d
     assert "beta.md" not in client.get("/ui/library/files?q=alpha").text
     assert "alpha.md" not in client.get("/ui/library/files?status=look").text
     assert "alpha.md" in client.get("/ui/library/files?status=nonsense&collection=x").text
-    assert "No document fits these filters." in client.get("/ui/library/files?q=gamma").text
+    nothing = client.get("/ui/library/files?q=gamma").text
+    assert "No document fits these filters." in nothing
+    assert 'id="library-counts" hx-swap-oob="true">2 documents' in nothing
     assert "No document fits these filters." in client.get("/ui/library/files?collection=99").text
 
 
@@ -243,7 +245,9 @@ def test_a_batch_with_failures_stays_until_it_is_hidden(client: TestClient, data
     assert "1 file added" in page
     assert "1 failed" in page
     assert "delay:5s" not in page
-    assert "click from:#adding-hide" in page
+    assert ">Hide</button>" in page
+    hidden = client.get("/ui/library/progress", params={"since": "2026-11-01T00:00:00+00:00", "hide": "1"}).text
+    assert 'class="adding"' not in hidden
 
 
 def test_files_of_a_plain_form_are_taken(client: TestClient, database: Database) -> None:
