@@ -6,20 +6,28 @@ Owns both look-ups in SQL, each restricted to what the user may see before anyth
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import ColumnElement, Select, select
+from sqlalchemy import ColumnElement, Integer, Select, literal_column, select
 from sqlalchemy.orm import Session
 
 from app.search import fulltext
 from app.search.embeddings import FloatVector
 from app.search.vectors import VectorIndex
+from app.store.among import among
 from app.store.models import Chunk
 from app.store.vectors import ActiveGeneration
 
-DEPTH = 100
+DEPTH = 50
 """Places of each list that are fused."""
 
-OVERFETCH = 4
+OVERFETCH = 2
 """Vectors looked at per place wanted, since some belong to documents the user may not see."""
+
+
+_COLUMNS = (Chunk.__table__.c.id, Chunk.__table__.c.document_id, Chunk.__table__.c.sha256)
+"""Of the table, not the class: rows then cost half as much to read."""
+
+_DOCUMENT = literal_column("+chunks.document_id", Integer)
+"""The plus keeps SQLite from walking every chunk of every visible document to find a hundred by their text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +44,7 @@ def by_words(session: Session, expression: str | None, visible: Select[int]) -> 
     if expression is None:
         return []
     ids = fulltext.search(session, expression, visible, DEPTH)
-    found = {candidate.chunk_id: candidate for candidate in _select(session, Chunk.id.in_(ids))}
+    found = {candidate.chunk_id: candidate for candidate in _select(session, among(Chunk.id, ids))}
     return _distinct([found[chunk_id] for chunk_id in ids])
 
 
@@ -65,14 +73,14 @@ def by_meaning(
 
 
 def _located(session: Session, shas: Sequence[str], visible: Select[int]) -> list[Candidate]:
-    found = _select(session, Chunk.sha256.in_(shas), Chunk.document_id.in_(visible))
+    found = _select(session, among(Chunk.sha256, shas), _DOCUMENT.in_(visible))
     first = {candidate.sha256: candidate for candidate in reversed(found)}
     return [first[sha] for sha in shas if sha in first]
 
 
 def _select(session: Session, *conditions: ColumnElement[bool]) -> list[Candidate]:
-    rows = session.execute(select(Chunk.id, Chunk.document_id, Chunk.sha256).where(*conditions).order_by(Chunk.id))
-    return [Candidate(*row) for row in rows]
+    rows = session.execute(select(*_COLUMNS).where(*conditions))
+    return sorted((Candidate(*row) for row in rows), key=lambda candidate: candidate.chunk_id)
 
 
 def _distinct(candidates: Sequence[Candidate]) -> list[Candidate]:

@@ -20,6 +20,7 @@ from app.search.query_embedder import Meaning, QueryEmbedder
 from app.search.scope import visible_documents
 from app.search.vectors import VectorIndex
 from app.search.words import Words
+from app.store.among import among
 from app.store.engine import Database
 from app.store.models import Chunk, Document
 from app.store.vectors import active_generation
@@ -64,8 +65,9 @@ class Searcher:
     def _find(self, session: Session, request: _Request) -> list[Hit]:
         visible = visible_documents(request.user_id, request.filters)
         narrow = request.filters.documents is not None
-        terms = fulltext.weigh(session, self._words.question_terms(request.query))
-        found = candidates.by_words(session, fulltext.match_expression(terms), visible)
+        total = fulltext.size(session)
+        terms = fulltext.weigh(session, self._words.question_terms(request.query), total)
+        found = candidates.by_words(session, fulltext.match_expression(terms, total), visible)
         worded = [candidate.sha256 for candidate in found]
         near: list[str] = []
         if request.meaning is not None:
@@ -87,7 +89,7 @@ class Searcher:
         terms: Sequence[WeightedTerm],
         meaning: Meaning | None,
     ) -> list[Hit]:
-        rows = {row["chunk_id"]: row for row in session.execute(_ROWS.where(Chunk.id.in_(kept))).mappings()}
+        rows = {row["chunk_id"]: row for row in session.execute(_ROWS.where(among(Chunk.id, kept))).mappings()}
         passages = ["\n".join(rows[chunk_id][column] for column in _SEARCHED) for chunk_id in kept]
         idf = {term.term.stem: term.idf for term in terms}
         standing = self._words.standing(list(idf), passages)

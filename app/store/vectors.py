@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from sqlalchemy import CursorResult, Table, delete, exists, insert, select, update
 from sqlalchemy.orm import Session
 
+from app.store.among import among
 from app.store.models import Chunk, Document, Generation, Vector
 
 BATCH = 5_000
@@ -154,15 +155,11 @@ def read_after(session: Session, generation_id: int, after_id: int) -> Iterator[
 
 def read_by_sha(session: Session, generation_id: int, shas: Sequence[str]) -> dict[str, FloatMatrix]:
     """The vectors (float32, shape (dim,)) of those texts that have one in the generation."""
-    found: dict[str, FloatMatrix] = {}
-    for part in _parts(shas):
-        for sha, blob in session.execute(
-            select(Vector.sha256, Vector.embedding).where(
-                Vector.generation_id == generation_id, Vector.sha256.in_(part)
-            )
-        ):
-            found[sha] = np.frombuffer(blob, dtype="<f2").astype(np.float32)
-    return found
+    table = Vector.__table__.c
+    rows = session.execute(
+        select(table.sha256, table.embedding).where(Vector.generation_id == generation_id, among(Vector.sha256, shas))
+    )
+    return {sha: np.frombuffer(blob, dtype="<f2").astype(np.float32) for sha, blob in rows}
 
 
 def last_id(session: Session) -> int:

@@ -55,7 +55,7 @@ class TestFullTextRows:
         database.write(lambda session: fulltext.index_document(session, document))
 
         terms = Words().question_terms("word")
-        assert database.read(lambda session: fulltext.weigh(session, terms))[0].chunks == 2
+        assert database.read(lambda session: fulltext.weigh(session, terms, 3))[0].chunks == 2
         check_index(database)
 
     def test_unindexing_before_a_change_leaves_no_trace(self, database: Database) -> None:
@@ -72,7 +72,7 @@ class TestFullTextRows:
         database.write(rename)
 
         terms = Words().question_terms("oldname newname")
-        assert [term.chunks for term in database.read(lambda session: fulltext.weigh(session, terms))] == [0, 1]
+        assert [term.chunks for term in database.read(lambda session: fulltext.weigh(session, terms, 3))] == [0, 1]
         check_index(database)
 
     def test_a_rebuilt_index_equals_the_chunks(self, database: Database) -> None:
@@ -83,13 +83,13 @@ class TestFullTextRows:
 
         check_index(database)
         terms = Words().question_terms("alpha beta gamma")
-        assert [term.chunks for term in database.read(lambda session: fulltext.weigh(session, terms))] == [1, 1, 0]
+        assert [term.chunks for term in database.read(lambda session: fulltext.weigh(session, terms, 3))] == [1, 1, 0]
 
     def test_a_word_that_stands_nowhere_tells_most(self, database: Database) -> None:
         """Its absence from a passage has to weigh in the score."""
         database.write(lambda session: add_document(session, "a.md", "common rare", "common", "common"))
         terms = Words().question_terms("common rare nowhere")
-        common, rare, nowhere = database.read(lambda session: fulltext.weigh(session, terms))
+        common, rare, nowhere = database.read(lambda session: fulltext.weigh(session, terms, 3))
 
         assert 0 < common.idf < rare.idf < nowhere.idf
 

@@ -6,10 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.search.fulltext import MATCH_TERMS, POSTINGS, WeightedTerm, match_expression
+from app.search.fulltext import MATCH_TERMS, WeightedTerm, match_expression
 from app.search.words import Term, Words
 
 WORDS = Words()
+TOTAL = 50_000
+BUDGET = 10_000
+"""What a fifth of `TOTAL` is."""
 
 
 def weighted(word: str, chunks: int) -> WeightedTerm:
@@ -26,35 +29,41 @@ def index() -> sqlite3.Connection:
 
 def test_terms_are_joined_by_or_rarest_first() -> None:
     """Any term may match; the rarest is never left out."""
-    assert match_expression([weighted("common", 90), weighted("rare", 2)]) == '"rare" OR "common"'
+    assert match_expression([weighted("common", 90), weighted("rare", 2)], TOTAL) == '"rare" OR "common"'
 
 
 def test_terms_that_stand_nowhere_are_left_out() -> None:
     """They cannot match, only cost."""
-    assert match_expression([weighted("nowhere", 0), weighted("here", 1)]) == '"here"'
+    assert match_expression([weighted("nowhere", 0), weighted("here", 1)], TOTAL) == '"here"'
 
 
 @pytest.mark.parametrize("terms", [[], [weighted("nowhere", 0)]])
 def test_nothing_to_match_is_no_expression(terms: list[WeightedTerm]) -> None:
     """FTS5 refuses an empty expression."""
-    assert match_expression(terms) is None
+    assert match_expression(terms, TOTAL) is None
 
 
 def test_common_terms_are_dropped_once_the_postings_are_used_up() -> None:
     """What keeps a query fast in a big library."""
-    terms = [weighted("a", POSTINGS - 10), weighted("b", 5), weighted("c", POSTINGS)]
+    terms = [weighted("a", BUDGET - 10), weighted("b", 5), weighted("c", BUDGET)]
 
-    assert match_expression(terms) == '"b" OR "a"'
+    assert match_expression(terms, TOTAL) == '"b" OR "a"'
+
+
+@pytest.mark.parametrize(("total", "expression"), [(100, '"a"'), (40_000, '"a" OR "b"'), (10**7, '"a" OR "b"')])
+def test_a_bigger_library_may_touch_more_rows(total: int, expression: str) -> None:
+    """A fifth of it, within bounds."""
+    assert match_expression([weighted("a", 3_000), weighted("b", 4_000)], total) == expression
 
 
 def test_a_single_term_is_asked_however_common() -> None:
     """Else a one-word question about the library's main subject would find nothing."""
-    assert match_expression([weighted("a", POSTINGS * 9)]) == '"a"'
+    assert match_expression([weighted("a", BUDGET * 9)], TOTAL) == '"a"'
 
 
 def test_a_pasted_page_asks_for_its_rarest_terms() -> None:
     """The number of terms has a limit."""
-    expression = match_expression([weighted(f"w{n}", n + 1) for n in range(500)])
+    expression = match_expression([weighted(f"w{n}", n + 1) for n in range(500)], TOTAL)
 
     assert expression is not None
     assert [f'"w{n}"' for n in range(MATCH_TERMS)] == expression.split(" OR ")
@@ -70,7 +79,7 @@ def test_a_pasted_page_asks_for_its_rarest_terms() -> None:
 )
 def test_fts5_takes_the_expression_of_any_text(index: sqlite3.Connection, question: str) -> None:
     """No operator, column filter or broken quote of a user reaches the query."""
-    expression = match_expression([WeightedTerm(term, 1, 1.0) for term in WORDS.question_terms(question)])
+    expression = match_expression([WeightedTerm(term, 1, 1.0) for term in WORDS.question_terms(question)], TOTAL)
 
     if expression is not None:
         index.execute("SELECT rowid FROM t WHERE t MATCH ?", (expression,)).fetchall()
