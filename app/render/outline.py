@@ -101,8 +101,16 @@ class _Reader:
             return
         while block.spans and block.kind == "code" and not self._text[slice(*block.spans[-1])].strip():
             block.spans.pop()
+        if block.kind == "code" and self._prose:
+            self._dedent(block)
         if block.spans:
             self.blocks.append(block)
+
+    def _dedent(self, block: Block) -> None:
+        """Drops the indentation that all lines share."""
+        lines = [self._text[start:end] for start, end in block.spans]
+        shared = min((len(line) - len(line.lstrip()) for line in lines if line.strip()), default=0)
+        block.spans = [(min(start + shared, end), end) for start, end in block.spans]
 
     def _fenced(self, line: str, start: int, end: int) -> None:
         stripped = line.strip(" \t>")

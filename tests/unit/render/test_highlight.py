@@ -47,7 +47,7 @@ def test_restructured_text_headings_and_literal_blocks_are_set() -> None:
     """Underlines and `::` say what is what."""
     html = reader_html("Title\n=====\n\nRun this::\n\n    borg create\n\n    borg prune\n\nDone.", "text/x-rst")
     assert "<h2>Title</h2>" in html
-    assert "<code>    borg create\n\n    borg prune</code>" in html
+    assert "<code>borg create\n\nborg prune</code>" in html
     assert '<p class="flow">Done.</p>' in html
 
 
