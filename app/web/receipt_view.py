@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from app.catalog import Catalog
 from app.edge.answers import reader_href, title_of
+from app.rag.context import estimate_tokens
 from app.rag.turn import TurnStats
 from app.store.chats import MessageRow
 from app.store.turns import TurnRow
@@ -120,7 +121,7 @@ def build(
         tick=round(threshold * BAR_WIDTH),
         prompt=prompt,
         prompt_words=_prompt_words(prompt, numbers, catalog),
-        tokens=_token_words(numbers, catalog),
+        tokens=_token_words(prompt, numbers, catalog),
         line=log_line(turn),
     )
 
@@ -242,8 +243,9 @@ def _prompt_words(prompt: Sequence[PromptMessage], numbers: Mapping[str, Any], c
     return catalog.t("receipt.prompt_messages_tokens", messages=messages, tokens=tokens) if tokens else messages
 
 
-def _token_words(numbers: Mapping[str, Any], catalog: Catalog) -> str:
-    counted, estimated = numbers.get("prompt_tokens"), numbers.get("estimated_tokens")
+def _token_words(prompt: Sequence[PromptMessage], numbers: Mapping[str, Any], catalog: Catalog) -> str:
+    """What the server counted beside what Docent estimates for the same prompt: far apart means the window is near."""
+    counted, estimated = numbers.get("prompt_tokens"), sum(estimate_tokens(message.text) for message in prompt)
     if counted and estimated:
         return catalog.t("receipt.counted_estimated", counted=counted, estimated=estimated)
     if counted:

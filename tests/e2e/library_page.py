@@ -5,6 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from playwright.sync_api import Locator, Page, expect
+from reportlab.lib.pdfencrypt import StandardEncryption
+from reportlab.pdfgen.canvas import Canvas
 
 from tests.e2e.pages import ChatPage
 
@@ -60,3 +62,24 @@ class LibraryPage:
     def counts(self) -> str:
         """The line under the title."""
         return self.page.locator("#library-counts").inner_text()
+
+
+def write(folder: Path, name: str, text: str) -> Path:
+    path = folder / name
+    path.write_text(text, "utf-8")
+    return path
+
+
+def pdf(path: Path, *pages: str, password: str | None = None) -> Path:
+    """A PDF with a line of text on each page."""
+    canvas = Canvas(str(path), encrypt=StandardEncryption(password) if password else None)
+    for text in pages:
+        canvas.drawString(72, 720, text)
+        canvas.showPage()
+    canvas.save()
+    return path
+
+
+def payload(name: str, text: str) -> Any:
+    """A file that exists in the browser only, so that it may have any name."""
+    return {"name": name, "mimeType": "text/markdown", "buffer": text.encode()}

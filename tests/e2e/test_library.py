@@ -7,12 +7,10 @@ from typing import Any
 
 import pytest
 from playwright.sync_api import expect
-from reportlab.lib.pdfencrypt import StandardEncryption
-from reportlab.pdfgen.canvas import Canvas
 
 from app.catalog import load_catalog
 from tests.e2e.conftest import OpenPage, StartServer
-from tests.e2e.library_page import READ_MS, LibraryPage
+from tests.e2e.library_page import READ_MS, LibraryPage, payload, pdf, write
 from tests.e2e.server import RunningServer
 
 SENTENCES = load_catalog()
@@ -29,27 +27,6 @@ def library(server: RunningServer, open_page: OpenPage) -> LibraryPage:
     page = LibraryPage(open_page(server))
     page.open()
     return page
-
-
-def write(folder: Path, name: str, text: str) -> Path:
-    path = folder / name
-    path.write_text(text, "utf-8")
-    return path
-
-
-def pdf(path: Path, *pages: str, password: str | None = None) -> Path:
-    """A PDF with a line of text on each page."""
-    canvas = Canvas(str(path), encrypt=StandardEncryption(password) if password else None)
-    for text in pages:
-        canvas.drawString(72, 720, text)
-        canvas.showPage()
-    canvas.save()
-    return path
-
-
-def payload(name: str, text: str) -> Any:
-    """A file that exists in the browser only, so that it may have any name."""
-    return {"name": name, "mimeType": "text/markdown", "buffer": text.encode()}
 
 
 def test_several_files_become_ready_and_the_box_goes(library: LibraryPage, tmp_path: Path) -> None:

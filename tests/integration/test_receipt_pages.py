@@ -120,7 +120,7 @@ def test_a_receipt_shows_what_the_turn_recorded(client: TestClient) -> None:
         "Given, not cited",
         "2 found, 2 given, 1 cited.",
         "2 messages, 7,569 tokens",
-        "Counted by the server: 7,569.",
+        "Counted by the server: 7,569; estimated: ",
         "Cite as [n].",
         f"chat_turn turn=7f3a9c21aa chat={begun.chat_id} user=1 mode=grounded outcome=ok",
         "scaffold_stripped=0",
