@@ -24,7 +24,7 @@ from app.ingest.extract.wire import HEADER_BYTES, frame, pack, payload_size
 
 _PROGRESS_S = 0.2
 _RECYCLE_KIB = 320 * 1024
-"""Peak memory after which the process makes room for a fresh one, in KiB as `ru_maxrss` counts on Linux."""
+"""Peak memory after which the process makes room for a fresh one."""
 
 Send = Callable[[dict[str, Any]], None]
 
@@ -62,10 +62,20 @@ def serve(
         send({"began": True})
         allow_cpu(request["cpu_s"])
         reply = answer(request, limits, send)
-        reply["last"] = bool(reply.get("last")) or resource.getrusage(resource.RUSAGE_SELF).ru_maxrss > _RECYCLE_KIB
+        reply["last"] = bool(reply.get("last")) or peak_kib() > _RECYCLE_KIB
         send(reply)
         if reply["last"]:
             return
+
+
+def peak_kib() -> int:
+    """This process's peak memory in KiB. Not `ru_maxrss` where it can be had otherwise: that one is inherited from the
+    process that forked, so a child of an app which holds a model in memory would count as full from the start."""
+    try:
+        status = Path("/proc/self/status").read_text(encoding="ascii", errors="replace")
+    except OSError:
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return next((int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM:")), 0)
 
 
 def answer(request: dict[str, Any], limits: SizeLimits, send: Send) -> dict[str, Any]:
