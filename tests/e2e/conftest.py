@@ -47,9 +47,9 @@ def pytest_runtest_makereport(
     return report
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """One Chromium for all tests."""
+    """One Chromium for a module: while it runs, its event loop does too, and other tests would seem to be inside it."""
     if not Path(CHROMIUM).exists():
         pytest.skip(f"no browser at {CHROMIUM} (set CHROMIUM)")
     with sync_playwright() as playwright:

@@ -39,7 +39,9 @@ class RunningServer:
         self.url = f"http://127.0.0.1:{self.port}"
         data_dir.mkdir(parents=True, exist_ok=True)
         self._log_path = data_dir / "server.log"
-        kept = {name: os.environ[name] for name in ("PATH", "LANG", "TZ", "COVERAGE_PROCESS_START") if name in os.environ}
+        kept = {
+            name: os.environ[name] for name in ("PATH", "LANG", "TZ", "COVERAGE_PROCESS_START") if name in os.environ
+        }
         self._env = {**kept, "HOME": str(data_dir), "DATA_DIR": str(data_dir), **environment}
         self._process: subprocess.Popen[bytes] | None = None
 

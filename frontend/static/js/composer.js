@@ -49,7 +49,7 @@ function entered(chatId, question) {
     history.replaceState(null, "", `/chats/${chatId}`);
     for (const current of document.querySelectorAll(".side-nav [aria-current]")) current.removeAttribute("aria-current");
   }
-  window.htmx.ajax("GET", `/ui/chats?current=${chatId}`, { target: "#chats", swap: "innerHTML" });
+  window.htmx.ajax("GET", `/ui/chats?current=${chatId}`, { target: "#chats" });
 }
 
 async function follow(live, turnId, response) {
