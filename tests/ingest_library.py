@@ -1,6 +1,6 @@
 """A library with a worker, without a server: what ingest tests act on. The extractor is the real child process."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -65,11 +65,16 @@ class IngestLibrary:
 
     def add(self, name: str, content: bytes | str) -> int:
         """Uploads one file and returns its document's id."""
-        incoming = self.files.begin()
-        incoming.write(content.encode() if isinstance(content, str) else content)
-        (added,) = self.sources.add_uploads(USER, [Arrival(name, incoming.done())])
-        assert added is not None
-        return added.document_id
+        return self.add_all({name: content})[0]
+
+    def add_all(self, contents: Mapping[str, bytes | str]) -> list[int]:
+        """Uploads files together and returns their documents' ids."""
+        arrivals: list[Arrival] = []
+        for name, content in contents.items():
+            incoming = self.files.begin()
+            incoming.write(content.encode() if isinstance(content, str) else content)
+            arrivals.append(Arrival(name, incoming.done()))
+        return [item.document_id for item in self.sources.add_uploads(USER, arrivals) if item is not None]
 
     def settle(self, timeout_s: float = 30) -> None:
         """Waits until no job is left."""

@@ -20,7 +20,9 @@ from app.store import chunks, intake, jobs, vectors
 from app.store.engine import Database, Session
 
 CLAIM_AT_ONCE = 8
-EMBED_AT_ONCE = 16
+EMBED_AT_ONCE = 8
+"""Texts between two looks at whether a turn streams or the process ends: 0.3 s of the built-in embedder."""
+
 LEASE_S = 60.0
 YIELD_MAX_S = 2.0
 """How long a batch waits for a streaming turn; then one batch goes anyway, so that no stream starves it."""

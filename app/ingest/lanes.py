@@ -51,6 +51,10 @@ class Lane:
             try:
                 wait = self._step()
             except Exception:  # noqa: BLE001 - worker edge: a lane outlives whatever one step met
+                if self._stopping.is_set():
+                    # Came back too late: the database is closed, and the lease hands the job on.
+                    _log.warning(kv("lane_cut", lane=self._name))
+                    return
                 _log.exception(kv("lane_fault", lane=self._name))
                 wait = FAULT_S
             if wait != 0 and not self._stopping.is_set():

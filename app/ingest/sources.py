@@ -5,7 +5,7 @@ Owns these operations as whole transactions, with the owner check, and wakes the
 always from a worker thread.
 """
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +16,7 @@ from app.errors import NotFoundError
 from app.ingest.errors import IngestError
 from app.ingest.folders import open_file
 from app.ingest.removal import remove_content, remove_documents
-from app.ingest.stored_files import StoredFiles
+from app.ingest.stored_files import StoredFiles, TempFile
 from app.ingest.uploads import Arrival
 from app.search.vectors import VectorIndex
 from app.store import collections, documents, intake, jobs
@@ -55,15 +55,13 @@ class Sources:
     def add_uploads(self, user_id: int, arrivals: Sequence[Arrival]) -> list[Added | None]:
         """Gives every file that came whole its place and its row; None where one did not come."""
         added: list[Added | None] = []
-        for start in range(0, len(arrivals), ADD_AT_ONCE):
-            some = arrivals[start : start + ADD_AT_ONCE]
+        for some in _batches(arrivals):
             replaced: list[str] = []
 
             def work(
-                session: Session, some: Sequence[Arrival] = some, replaced: list[str] = replaced
+                session: Session, some: list[Arrival] = some, replaced: list[str] = replaced
             ) -> list[Added | None]:
-                collection_id = collections.library_id(session, user_id, self._clock.now())
-                return [self._add(session, collection_id, arrival, replaced) for arrival in some]
+                return self._add(session, user_id, some, replaced)
 
             added += self._database.write(work)
             self._drop_files(replaced)
@@ -134,17 +132,34 @@ class Sources:
         except (IngestError, FileNotFoundError) as error:
             raise NotFoundError("document_file_gone") from error
 
-    def _add(self, session: Session, collection_id: int, arrival: Arrival, replaced: list[str]) -> Added | None:
-        name, temp, now = arrival.name, arrival.temp, self._clock.now()
-        if temp is None:
-            return None
-        self._files.place(temp)
-        known = intake.find_file(session, collection_id, "upload", name)
-        if known is None:
-            new = intake.NewDocument(collection_id, "upload", name, temp.sha256, temp.bytes)
-            (document_id,) = intake.add_documents(session, [new], now)
-            jobs.enqueue(session, [jobs.ingest_job(document_id, temp.sha256)], now)
-            return Added(document_id, "added")
+    def _add(
+        self, session: Session, user_id: int, arrivals: Sequence[Arrival], replaced: list[str]
+    ) -> list[Added | None]:
+        """Adds files whose names differ; hashes of contents that gave way go into `replaced`."""
+        now = self._clock.now()
+        collection_id = collections.library_id(session, user_id, now)
+        known = intake.find_files(session, collection_id, "upload", [arrival.name for arrival in arrivals])
+        new = [
+            intake.NewDocument(collection_id, "upload", arrival.name, arrival.temp.sha256, arrival.temp.bytes)
+            for arrival in arrivals
+            if arrival.temp is not None and arrival.name not in known
+        ]
+        ids = dict(zip((document.path for document in new), intake.add_documents(session, new, now), strict=True))
+        jobs.enqueue(session, [jobs.ingest_job(ids[document.path], document.sha256) for document in new], now)
+        added: list[Added | None] = []
+        for arrival in arrivals:
+            if arrival.temp is None:
+                added.append(None)
+                continue
+            self._files.place(arrival.temp)
+            row = known.get(arrival.name)
+            if row is None:
+                added.append(Added(ids[arrival.name], "added"))
+            else:
+                added.append(self._add_known(session, row, arrival.temp, replaced))
+        return added
+
+    def _add_known(self, session: Session, known: intake.KnownFile, temp: TempFile, replaced: list[str]) -> Added:
         if known.sha256 != temp.sha256:
             replaced.append(known.sha256)
             self._requeue(session, known.id, temp.sha256, temp.bytes)
@@ -170,3 +185,15 @@ class Sources:
 
         if shas:
             self._database.write(work)
+
+
+def _batches(arrivals: Sequence[Arrival]) -> Iterator[list[Arrival]]:
+    """At most `ADD_AT_ONCE` files each, no name twice in one: the later one has to find the earlier one's row."""
+    batch: dict[str, Arrival] = {}
+    for arrival in arrivals:
+        if arrival.name in batch or len(batch) == ADD_AT_ONCE:
+            yield list(batch.values())
+            batch = {}
+        batch[arrival.name] = arrival
+    if batch:
+        yield list(batch.values())

@@ -29,6 +29,9 @@ from app.store.engine import Database, Session
 
 STOP_S = 2.0
 READ_AHEAD = 64
+TRICKLE_S = 0.5
+"""How long after a document the next one is expected: files of one upload come one after the other."""
+
 STORE_AT_ONCE = 32
 STORE_CHARS = 1_000_000
 """Documents and characters stored in one transaction: about 100 ms of the only writer's time."""
@@ -57,7 +60,7 @@ class Worker:
         self._clock = clock
         self._tools = tools
         self._stopping = threading.Event()
-        self._is_reading = False
+        self._read_until = 0.0
         self._reader = DocumentReader(
             tools.files, tools.extractor, self.board, clock=clock, max_mb=settings.upload_max_mb
         )
@@ -152,13 +155,13 @@ class Worker:
 
     def _is_busy(self) -> bool:
         """Whether embedding has to give way: to a turn that streams, and to documents nobody can find yet."""
-        return self._is_reading or self._tools.busy()
+        return self._clock.monotonic() < self._read_until or self._tools.busy()
 
     def _read_step(self) -> float | None:
         due = self._pipeline.next_due()
-        self._is_reading = due == 0
         if due != 0:
             return due
+        self._read_until = self._clock.monotonic() + LEASE_S
         self.board.note_work()
         tasks = self._pipeline.claim()
         self._hold(task.job for task in tasks)
@@ -173,6 +176,7 @@ class Worker:
                 while self._to_store.qsize() > READ_AHEAD and not self._stopping.wait(0.01):
                     pass
         finally:
+            self._read_until = self._clock.monotonic() + TRICKLE_S
             self._let_go(task.job for task in tasks)
             self._pipeline.give_back(tasks)
         return 0

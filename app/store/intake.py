@@ -57,29 +57,31 @@ class WorkItem:
     bytes: int
 
 
-def find_file(session: Session, collection_id: int, source: Source, path: str) -> KnownFile | None:
-    """The living row of that path."""
-    query = select(Document).where(
+_KNOWN = (
+    Document.id,
+    Document.path,
+    Document.sha256,
+    Document.bytes,
+    Document.mtime_ns,
+    Document.status,
+    Document.deleted_at,
+)
+
+
+def find_files(session: Session, collection_id: int, source: Source, paths: Sequence[str]) -> dict[str, KnownFile]:
+    """The living rows of those paths, by path."""
+    query = select(*_KNOWN).where(
         Document.collection_id == collection_id,
         Document.source == source,
-        Document.path == path,
+        Document.path.in_(paths),
         Document.deleted_at.is_(None),
     )
-    document = session.scalar(query)
-    return None if document is None else _known(document)
+    return {row.path: _known(row) for row in session.execute(query)}
 
 
 def list_files(session: Session, collection_id: int) -> list[KnownFile]:
     """Every row of a folder's collection, tombstones included."""
-    query = select(
-        Document.id,
-        Document.path,
-        Document.sha256,
-        Document.bytes,
-        Document.mtime_ns,
-        Document.status,
-        Document.deleted_at,
-    ).where(Document.collection_id == collection_id)
+    query = select(*_KNOWN).where(Document.collection_id == collection_id)
     return [_known(row) for row in session.execute(query)]
 
 

@@ -6,6 +6,7 @@ import threading
 
 import pytest
 
+from app.ingest.uploads import Arrival
 from app.settings import Settings
 from app.store import documents
 from app.store.models.library import Chunk, Job
@@ -133,6 +134,24 @@ def test_the_same_content_again_is_no_work(settings: Settings) -> None:
         library.sources.delete_document(USER, copy)
         assert count(library, Vector) == 0
         assert library.stored_files() == []
+
+
+def test_the_same_name_twice_in_one_request_is_one_document(settings: Settings) -> None:
+    """The later content wins; the earlier file is not kept."""
+    with IngestLibrary(settings).start() as library:
+        arrivals: list[Arrival] = []
+        for content in (sections("winter"), sections("summer")):
+            incoming = library.files.begin()
+            incoming.write(content.encode())
+            arrivals.append(Arrival("a.md", incoming.done()))
+        first, second = library.sources.add_uploads(USER, arrivals)
+        library.settle()
+        assert first is not None
+        assert second is not None
+        assert (first.document_id, first.outcome, second.outcome) == (second.document_id, "added", "replaced")
+        assert found(library, "winter") == set()
+        assert found(library, "summer") == {first.document_id}
+        assert_sound(library)
 
 
 def test_a_document_deleted_while_it_is_read_stays_deleted(settings: Settings) -> None:
