@@ -1,9 +1,11 @@
 """`docent ingest` and `docent worker`: what they take, say and return; beside a server or without one."""
 
+import logging
 import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -19,6 +21,16 @@ from tests.fake_embedder import WordEmbedder
 from tests.ingest_library import IngestLibrary, assert_sound
 from tests.ingest_parts import RAID, fill, sections
 from tests.waiting import until
+
+
+@pytest.fixture(autouse=True)
+def _logging_as_it_was() -> Iterator[None]:
+    """The command line sets up logging for its process; the tests after this one have their own."""
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    yield
+    root.handlers[:] = handlers
+    root.setLevel(level)
 
 
 @pytest.fixture

@@ -1,5 +1,6 @@
 """What goes wrong around a document: crashes, embedders that are down, stops, leases. Nothing is lost or doubled."""
 
+import logging
 from datetime import timedelta
 
 import numpy as np
@@ -53,7 +54,7 @@ def test_a_document_waits_findable_while_the_embedder_is_down(
     """Its state says why; nothing fails; once the embedder answers, a retry makes it ready."""
     embedder = WordEmbedder()
     embedder.is_down = True
-    with IngestLibrary(settings, embedder=embedder).start() as library:
+    with caplog.at_level(logging.WARNING, "app.ingest"), IngestLibrary(settings, embedder=embedder).start() as library:
         document_id = library.add("a.md", RAID)
         until(lambda: library.row(document_id).error == "embed_unavailable", "the reason is shown")
         row = library.row(document_id)
