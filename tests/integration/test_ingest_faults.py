@@ -1,12 +1,17 @@
 """What goes wrong around a document: crashes, embedders that are down, stops, leases. Nothing is lost or doubled."""
 
 import logging
+from dataclasses import replace
 from datetime import timedelta
+from pathlib import Path
 
 import numpy as np
 import pytest
 from sqlalchemy import select, update
 
+from app.ingest.blocks import Extraction
+from app.ingest.chunking import ChunkDraft
+from app.ingest.progress import PageCallback
 from app.search.embeddings import FloatMatrix
 from app.settings import Settings
 from app.store import intake, jobs
@@ -14,7 +19,7 @@ from app.store.models.library import Job
 from app.store.models.vectors import Vector
 from tests.fake_embedder import WordEmbedder
 from tests.ingest_library import USER, IngestLibrary, assert_sound
-from tests.ingest_parts import RAID, GatedExtractor, count, found, sections
+from tests.ingest_parts import RAID, GatedExtractor, count, fill, found, sections
 from tests.waiting import until
 
 
@@ -194,3 +199,45 @@ def test_another_embedder_makes_every_document_embed_anew(settings: Settings) ->
         library.settle()
         assert count(library, Vector) == 3 + 4
         assert library.orphans().is_sound
+
+
+def test_a_text_the_database_refuses_fails_alone(settings: Settings, caplog: pytest.LogCaptureFixture) -> None:
+    """What goes wrong for one document of a transaction takes none of the others with it."""
+
+    class Spoiling(GatedExtractor):
+        def extract(
+            self, path: Path, name: str, on_page: PageCallback | None = None
+        ) -> tuple[Extraction, list[ChunkDraft]]:
+            extraction, drafts = super().extract(path, name, on_page)
+            return (replace(extraction, title="\ud800") if name == "bad.md" else extraction), drafts
+
+    extractor = Spoiling()
+    with IngestLibrary(settings, extractor=extractor).start() as library:
+        ids = library.add_all({"a.md": sections("one"), "bad.md": sections("two"), "c.md": sections("three")})
+        extractor.go.set()
+        library.settle()
+        assert [(row.path, row.status, row.error) for row in map(library.row, ids)] == [
+            ("a.md", "ready", None),
+            ("bad.md", "failed", "internal"),
+            ("c.md", "ready", None),
+        ]
+        assert_sound(library)
+    assert [record for record in caplog.records if "document_not_stored" in record.getMessage()]
+
+
+def test_a_file_renamed_while_it_is_read_is_read_under_its_new_name(settings: Settings, tmp_path: Path) -> None:
+    """The job goes back and finds it; no failed row stays behind."""
+    fill(tmp_path / "notes", old=sections("apples"))
+    extractor = GatedExtractor()
+    with IngestLibrary(settings, extractor=extractor).start() as library:
+        collection_id = library.folders.add_folder(USER, str(tmp_path / "notes"))
+        assert extractor.asked.wait(20)
+        (tmp_path / "notes" / "old.md").rename(tmp_path / "notes" / "new.md")
+        library.folders.request_scan(USER, collection_id)
+        until(lambda: library.paths() == ["new.md"], "the new name is seen")
+        extractor.go.set()
+        library.settle()
+        (row,) = library.rows()
+        assert (row.path, row.status) == ("new.md", "ready")
+        assert found(library, "new") == {row.id}
+        assert_sound(library)
