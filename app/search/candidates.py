@@ -3,18 +3,18 @@
 Owns both look-ups in SQL, each restricted to what the user may see before anything is counted. Orders nothing anew.
 """
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import ColumnElement, Integer, Select, literal_column, select
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from app.search import fulltext
-from app.search.embeddings import FloatVector
+from app.search.query_embedder import Meaning
+from app.search.scope import IS_VISIBLE, VISIBLE, Scope, values_of
 from app.search.vectors import VectorIndex
-from app.store.among import among
 from app.store.models import Chunk
-from app.store.vectors import ActiveGeneration
 
 DEPTH = 50
 """Places of each list that are fused."""
@@ -22,12 +22,13 @@ DEPTH = 50
 OVERFETCH = 2
 """Vectors looked at per place wanted, since some belong to documents the user may not see."""
 
+_TABLE = Chunk.__table__.c
+"""Columns of the table, not the class: rows then cost half as much to read."""
 
-_COLUMNS = (Chunk.__table__.c.id, Chunk.__table__.c.document_id, Chunk.__table__.c.sha256)
-"""Of the table, not the class: rows then cost half as much to read."""
-
-_DOCUMENT = literal_column("+chunks.document_id", Integer)
-"""The plus keeps SQLite from walking every chunk of every visible document to find a hundred by their text."""
+_ROWS = select(_TABLE.id, _TABLE.document_id, _TABLE.sha256)
+_BY_ID = _ROWS.where(_TABLE.id.in_(values_of("ids")))
+_BY_SHA = _ROWS.where(_TABLE.sha256.in_(values_of("shas")), IS_VISIBLE)
+_ALLOWED = select(_TABLE.sha256).where(_TABLE.document_id.in_(VISIBLE))
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,50 +40,39 @@ class Candidate:
     sha256: str
 
 
-def by_words(session: Session, expression: str | None, visible: Select[int]) -> list[Candidate]:
+def by_words(session: Session, expression: str | None, scope: Scope) -> list[Candidate]:
     """The chunks that fit a full-text expression, best first, the first of each text."""
     if expression is None:
         return []
-    ids = fulltext.search(session, expression, visible, DEPTH)
-    found = {candidate.chunk_id: candidate for candidate in _select(session, among(Chunk.id, ids))}
-    return _distinct([found[chunk_id] for chunk_id in ids])
+    ids = fulltext.search(session, expression, scope, DEPTH)
+    rows = session.execute(_BY_ID, {"ids": json.dumps(ids)})
+    found = {row.id: Candidate(row.id, row.document_id, row.sha256) for row in rows}
+    distinct: dict[str, Candidate] = {}
+    for chunk_id in ids:
+        distinct.setdefault(found[chunk_id].sha256, found[chunk_id])
+    return list(distinct.values())
 
 
-def by_meaning(
-    session: Session,
-    index: VectorIndex,
-    generation: ActiveGeneration,
-    query: FloatVector,
-    visible: Select[int],
-    *,
-    narrow: bool,
-) -> list[Candidate]:
+def by_meaning(session: Session, index: VectorIndex, meaning: Meaning, scope: Scope) -> list[Candidate]:
     """The chunks whose vectors lie nearest, nearest first, the first of each text.
 
-    `narrow` says that few documents are visible: then only their vectors are looked at. That is also what happens when
-    among the nearest of all too few are visible.
+    Where documents are named, only their vectors are looked at; also where too few of the nearest of all are visible.
     """
-    if not narrow:
-        nearest = [near.sha256 for near in index.search(session, generation, query, DEPTH * OVERFETCH)]
-        found = _located(session, nearest, visible)
+    if not scope.is_narrow:
+        nearest = index.search(session, meaning.generation, meaning.vector, DEPTH * OVERFETCH)
+        found = _located(session, [near.sha256 for near in nearest], scope)
         if len(found) >= DEPTH or len(nearest) < DEPTH * OVERFETCH:
             return found[:DEPTH]
-    allowed = set(session.scalars(select(Chunk.sha256).where(Chunk.document_id.in_(visible))))
-    nearest = [near.sha256 for near in index.search(session, generation, query, DEPTH, allowed)]
-    return _located(session, nearest, visible)
+    allowed = set(session.scalars(_ALLOWED, scope.parameters()))
+    nearest = index.search(session, meaning.generation, meaning.vector, DEPTH, allowed)
+    return _located(session, [near.sha256 for near in nearest], scope)
 
 
-def _located(session: Session, shas: Sequence[str], visible: Select[int]) -> list[Candidate]:
-    found = _select(session, among(Chunk.sha256, shas), _DOCUMENT.in_(visible))
-    first = {candidate.sha256: candidate for candidate in reversed(found)}
+def _located(session: Session, shas: Sequence[str], scope: Scope) -> list[Candidate]:
+    """The first visible chunk of each text, in the order of the texts."""
+    first: dict[str, Candidate] = {}
+    for row in session.execute(_BY_SHA, {"shas": json.dumps(shas), **scope.parameters()}):
+        known = first.get(row.sha256)
+        if known is None or row.id < known.chunk_id:
+            first[row.sha256] = Candidate(row.id, row.document_id, row.sha256)
     return [first[sha] for sha in shas if sha in first]
-
-
-def _select(session: Session, *conditions: ColumnElement[bool]) -> list[Candidate]:
-    rows = session.execute(select(*_COLUMNS).where(*conditions))
-    return sorted((Candidate(*row) for row in rows), key=lambda candidate: candidate.chunk_id)
-
-
-def _distinct(candidates: Sequence[Candidate]) -> list[Candidate]:
-    first = {candidate.sha256: candidate for candidate in reversed(candidates)}
-    return [candidate for candidate in candidates if first[candidate.sha256] is candidate]

@@ -4,23 +4,25 @@ Owns the order of events of one search. Called by the retrieval gate, `POST /api
 waits for ingest: what has no vector yet is found by its words, and where the embedder fails, words alone serve.
 """
 
+import json
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from sqlalchemy import select
+from sqlalchemy import RowMapping, select
 from sqlalchemy.orm import Session
 
 from app.clock import Clock, SystemClock
 from app.search import candidates, fulltext
+from app.search.candidates import Candidate
 from app.search.embeddings import Embedder
 from app.search.fulltext import WeightedTerm
 from app.search.fusion import PER_DOCUMENT, Fused, fuse, score, spread
 from app.search.hits import Hit, SearchFilters
 from app.search.query_embedder import Meaning, QueryEmbedder
-from app.search.scope import visible_documents
+from app.search.scope import IS_VISIBLE, Scope, values_of
 from app.search.vectors import VectorIndex
 from app.search.words import Words
-from app.store.among import among
 from app.store.engine import Database
 from app.store.models import Chunk, Document
 from app.store.vectors import active_generation
@@ -30,13 +32,16 @@ __all__ = ["EVERYWHERE", "Hit", "SearchFilters", "Searcher"]
 EVERYWHERE = SearchFilters()
 
 
+QUERIES_AT_ONCE = 4
+"""Questions embedded side by side."""
+
+
 @dataclass(frozen=True, slots=True)
-class _Request:
-    query: str
-    user_id: int
-    k: int
-    filters: SearchFilters
-    meaning: Meaning | None
+class _Worded:
+    """What the words of a question found."""
+
+    terms: list[WeightedTerm]
+    found: list[Candidate]
 
 
 class Searcher:
@@ -54,73 +59,76 @@ class Searcher:
         self._index = index
         self._query_embedder = QueryEmbedder(embedder, clock or SystemClock())
         self._words = Words()
+        self._pool = ThreadPoolExecutor(QUERIES_AT_ONCE, thread_name_prefix="docent-query")
 
     def search(self, query: str, *, user_id: int, k: int = 12, filters: SearchFilters = EVERYWHERE) -> list[Hit]:
         """At most `k` hits, best first, no text twice, and of one document no more than a few, unless `filters` names
         documents or nothing else is left."""
-        meaning = self._query_embedder.embed(query, self._database.read(active_generation))
-        request = _Request(query, user_id, k, filters, meaning)
-        return self._database.read(lambda session: self._find(session, request))
+        scope = Scope(user_id, filters)
+        embedding = self._pool.submit(self._embed, query)
+        worded = self._database.read(lambda session: self._by_words(session, query, scope))
+        meaning = embedding.result()
+        return self._database.read(lambda session: self._fused(session, worded, meaning, scope, k))
 
-    def _find(self, session: Session, request: _Request) -> list[Hit]:
-        visible = visible_documents(request.user_id, request.filters)
-        narrow = request.filters.documents is not None
+    def _embed(self, query: str) -> Meaning | None:
+        """On a thread of its own while words are looked up; no database session is held meanwhile."""
+        return self._query_embedder.embed(query, self._database.read(active_generation))
+
+    def _by_words(self, session: Session, query: str, scope: Scope) -> _Worded:
         total = fulltext.size(session)
-        terms = fulltext.weigh(session, self._words.question_terms(request.query), total)
-        found = candidates.by_words(session, fulltext.match_expression(terms, total), visible)
-        worded = [candidate.sha256 for candidate in found]
-        near: list[str] = []
-        if request.meaning is not None:
-            generation, vector = request.meaning.generation, request.meaning.vector
-            nearest = candidates.by_meaning(session, self._index, generation, vector, visible, narrow=narrow)
-            near = [candidate.sha256 for candidate in nearest]
-            found += nearest
-        chosen = {candidate.sha256: candidate for candidate in reversed(found)}
-        fused = fuse(worded, near)
+        terms = fulltext.weigh(session, self._words.question_terms(query), total)
+        return _Worded(terms, candidates.by_words(session, fulltext.match_expression(terms, total), scope))
+
+    def _fused(self, session: Session, worded: _Worded, meaning: Meaning | None, scope: Scope, k: int) -> list[Hit]:
+        near = candidates.by_meaning(session, self._index, meaning, scope) if meaning is not None else []
+        chosen = {candidate.sha256: candidate for candidate in [*near, *worded.found]}
+        fused = fuse([one.sha256 for one in worded.found], [one.sha256 for one in near])
         documents = [chosen[one.key].document_id for one in fused]
-        kept = [fused[place] for place in spread(documents, request.k, None if narrow else PER_DOCUMENT)]
-        ids = [chosen[one.key].chunk_id for one in kept]
-        return self._hits(session, dict(zip(ids, kept, strict=True)), terms, request.meaning)
+        kept = [fused[place] for place in spread(documents, k, None if scope.is_narrow else PER_DOCUMENT)]
+        ids = {chosen[one.key].chunk_id: one for one in kept}
+        listed = {"ids": json.dumps(list(ids)), **scope.parameters()}
+        rows = {row["chunk_id"]: row for row in session.execute(_ROWS, listed).mappings()}
+        found = [(rows[chunk_id], one) for chunk_id, one in ids.items() if chunk_id in rows]
+        return self._hits(session, found, worded.terms, meaning)
 
     def _hits(
         self,
         session: Session,
-        kept: dict[int, Fused[str]],
+        found: Sequence[tuple[RowMapping, Fused[str]]],
         terms: Sequence[WeightedTerm],
         meaning: Meaning | None,
     ) -> list[Hit]:
-        rows = {row["chunk_id"]: row for row in session.execute(_ROWS.where(among(Chunk.id, kept))).mappings()}
-        passages = ["\n".join(rows[chunk_id][column] for column in _SEARCHED) for chunk_id in kept]
         idf = {term.term.stem: term.idf for term in terms}
+        passages = ["\n".join(row[column] for column in _SEARCHED) for row, _ in found]
         standing = self._words.standing(list(idf), passages)
         cosines: dict[str, float] = {}
         if meaning is not None:
-            shas = [one.key for one in kept.values()]
+            shas = [one.key for _, one in found]
             cosines = self._index.cosines(session, meaning.generation, meaning.vector, shas)
         return [
             Hit(
-                **rows[chunk_id],
+                **row,
                 score=score(cosines.get(one.key), stems, idf),
                 fulltext_rank=one.fulltext_rank,
                 vector_rank=one.vector_rank,
             )
-            for (chunk_id, one), stems in zip(kept.items(), standing, strict=True)
+            for (row, one), stems in zip(found, standing, strict=True)
         ]
 
 
 _SEARCHED = ("path", "title", "heading", "text")
 
-_ROWS = select(
-    Chunk.id.label("chunk_id"),
-    Chunk.document_id,
-    Document.collection_id,
-    Document.path,
-    Document.title,
-    Chunk.heading,
-    Chunk.page,
-    Chunk.text,
-    Chunk.char_start,
-    Chunk.char_end,
-    Chunk.line_start,
-    Chunk.line_end,
-).join(Document, Document.id == Chunk.document_id)
+_CHUNK, _DOCUMENT = Chunk.__table__.c, Document.__table__.c
+_ROWS = (
+    select(
+        _CHUNK.id.label("chunk_id"),
+        _CHUNK.document_id,
+        _DOCUMENT.collection_id,
+        _DOCUMENT.path,
+        _DOCUMENT.title,
+        *(_CHUNK[name] for name in ("heading", "page", "text", "char_start", "char_end", "line_start", "line_end")),
+    )
+    .join(Document.__table__, _DOCUMENT.id == _CHUNK.document_id)
+    .where(_CHUNK.id.in_(values_of("ids")), IS_VISIBLE)
+)
+"""Visible still: since the words were looked up a document may have gone."""

@@ -1,28 +1,68 @@
 """Where a search may look, as SQL.
 
-Owns the one condition that keeps other people's documents out; full text and vectors both apply it before anything is
-ranked or shown.
+Owns the one condition that keeps other people's documents out; full text, vectors and the rows of the hits all apply
+it. It is built once and filled by parameters: building it anew for each statement took longer than running it.
 """
 
-from sqlalchemy import Select, select
+import json
+from dataclasses import dataclass
+from typing import Any, cast
+
+from sqlalchemy import ColumnElement, Integer, Select, String, bindparam, func, literal_column, or_, select
 
 from app.search.hits import SearchFilters
 from app.store.collections import readable_ids
-from app.store.models import Collection, Document
+from app.store.models import Document
 
 
-def visible_documents(user_id: int, filters: SearchFilters) -> Select[int]:
-    """The ids of documents that `user_id` may read (collections owned or shared with them) and `filters` let through.
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Who asks, and where they want to look."""
 
-    A document counts as soon as it has chunks, while its vectors are still to come or a new version is being read; one
-    that failed does not.
-    """
-    readable = readable_ids(user_id)
-    if filters.collections is not None:
-        readable = readable.where(Collection.id.in_(filters.collections))
-    visible = select(Document.id).where(
-        Document.collection_id.in_(readable), Document.deleted_at.is_(None), Document.status != "failed"
-    )
-    if filters.documents is not None:
-        visible = visible.where(Document.id.in_(filters.documents))
-    return visible
+    user_id: int
+    filters: SearchFilters
+
+    @property
+    def is_narrow(self) -> bool:
+        """Whether documents are named."""
+        return self.filters.documents is not None
+
+    def parameters(self) -> dict[str, Any]:
+        """What fills `VISIBLE`."""
+        return {
+            "scope_user": self.user_id,
+            "scope_collections": _listed(self.filters.collections),
+            "scope_documents": _listed(self.filters.documents),
+        }
+
+
+def values_of(parameter: str) -> Select[Any]:
+    """The values of a JSON list that is handed over as one parameter; see `app.store.among`."""
+    return select(func.json_each(bindparam(parameter, type_=String)).table_valued("value").c.value)
+
+
+def _listed(ids: tuple[int, ...] | None) -> str | None:
+    return None if ids is None else json.dumps(ids)
+
+
+def _asked_for(column: ColumnElement[int], parameter: str) -> ColumnElement[bool]:
+    return or_(bindparam(parameter, type_=String).is_(None), column.in_(values_of(parameter)))
+
+
+VISIBLE: Select[int] = select(Document.id).where(
+    Document.collection_id.in_(readable_ids(cast("int", bindparam("scope_user", type_=Integer)))),
+    Document.deleted_at.is_(None),
+    Document.status != "failed",
+    _asked_for(Document.__table__.c.collection_id, "scope_collections"),
+    _asked_for(Document.__table__.c.id, "scope_documents"),
+)
+"""The ids of documents that the asker may read (collections owned or shared with them) and the filters let through. To
+be filled by `Scope.parameters()`.
+
+A document counts as soon as it has chunks, while its vectors are still to come or a new version is being read; one that
+failed does not.
+"""
+
+IS_VISIBLE = literal_column("+chunks.document_id", Integer).in_(VISIBLE)
+"""Whether a chunk's document is visible, for chunks found by something else. The plus keeps SQLite from walking every
+chunk of every visible document to find a hundred by their text."""

@@ -9,7 +9,6 @@ by the sha256 of their text; which chunks hold it, and who may see them, is the 
 import threading
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-from typing import TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,10 +20,8 @@ from app.store import vectors as rows
 EXACT_ROWS = 50_000
 """Vectors kept whole (77 MB at 384 dimensions). Beyond that bits serve: 48 bytes a vector."""
 
-RERANKED = 200
+RERANKED = 150
 """Candidates by bits that are ranked exactly."""
-
-Array = TypeVar("Array", NDArray[np.float32], NDArray[np.uint64])
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +156,11 @@ class _FloatRows:
         self.count = 0
 
     def reserve(self, count: int) -> None:
-        self.matrix = _grown(self.matrix, count)
+        room, dim = self.matrix.shape
+        if count > room:
+            grown = np.empty((max(count, room + room // 4), dim), dtype=np.float32)
+            grown[:room] = self.matrix
+            self.matrix = grown
 
     def put(self, place: int, vector: FloatVector) -> None:
         self.matrix[place] = vector
@@ -177,34 +178,38 @@ class _FloatRows:
 
 
 class _BitRows:
-    """Signs of vectors, eight to a byte, compared by how many differ."""
+    """Signs of vectors, 64 to a word, compared by how many differ. One column a vector: adding up whole rows is five
+    times as fast as adding up the six words of each vector."""
 
-    def __init__(self, codes: NDArray[np.uint64], count: int, dim: int) -> None:
+    def __init__(self, codes: NDArray[np.uint64]) -> None:
         self.codes = codes
-        self.count = count
-        self._dim = dim
+        self.count = codes.shape[1]
 
     @classmethod
     def of(cls, rows: _FloatRows, count: int) -> "_BitRows":
         """The signs of whole vectors."""
-        return cls(_signs(rows.matrix[:count]), count, rows.matrix.shape[1])
+        return cls(np.ascontiguousarray(_signs(rows.matrix[:count]).T))
 
     def reserve(self, count: int) -> None:
-        self.codes = _grown(self.codes, count)
+        room = self.codes.shape[1]
+        if count > room:
+            grown = np.empty((len(self.codes), max(count, room + room // 4)), dtype=np.uint64)
+            grown[:, :room] = self.codes
+            self.codes = grown
 
     def put(self, place: int, vector: FloatVector) -> None:
-        self.codes[place] = _signs(vector[np.newaxis])[0]
+        self.codes[:, place] = _signs(vector[np.newaxis])[0]
         self.count = max(self.count, place + 1)
 
     def move(self, source: int, target: int) -> None:
-        self.codes[target] = self.codes[source]
+        self.codes[:, target] = self.codes[:, source]
         self.count = source
 
     def nearest(self, query: FloatVector, limit: int, places: NDArray[np.intp] | None) -> list[int]:
         """Places, nearest first."""
-        code = _signs(query[np.newaxis])[0]
-        codes = self.codes[: self.count] if places is None else self.codes[places]
-        differing = np.bitwise_count(codes ^ code).sum(axis=1, dtype=np.uint16)
+        code = _signs(query[np.newaxis])[0][:, np.newaxis]
+        codes = self.codes[:, : self.count] if places is None else self.codes[:, places]
+        differing = np.bitwise_count(codes ^ code).sum(axis=0, dtype=np.uint16)
         best = _top(differing, limit)
         return (best if places is None else places[best]).tolist()
 
@@ -220,7 +225,7 @@ def _ranked(found: dict[str, FloatVector], query: FloatVector) -> list[Neighbour
     if not found:
         return []
     cosines = np.stack(list(found.values())) @ query
-    nearest = [Neighbour(sha, float(cosine)) for sha, cosine in zip(found, cosines, strict=True)]
+    nearest = [Neighbour(sha, cosine) for sha, cosine in zip(found, cosines.tolist(), strict=True)]
     return sorted(nearest, key=lambda near: -near.cosine)
 
 
@@ -230,12 +235,3 @@ def _top(distances: NDArray[np.float32] | NDArray[np.uint16], limit: int) -> NDA
         chosen = np.sort(np.argpartition(distances, limit - 1)[:limit])
         return chosen[np.argsort(distances[chosen], kind="stable")]
     return np.argsort(distances, kind="stable")
-
-
-def _grown(array: Array, count: int) -> Array:
-    """`array` with room for `count` rows, and a quarter more than it had, so that growing row by row stays cheap."""
-    if count <= len(array):
-        return array
-    grown = np.empty((max(count, len(array) + len(array) // 4), array.shape[1]), dtype=array.dtype)
-    grown[: len(array)] = array
-    return cast("Array", grown)

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import CursorResult, Table, delete, exists, insert, select, update
+from sqlalchemy import CursorResult, Integer, Table, delete, exists, insert, literal_column, select, update
 from sqlalchemy.orm import Session
 
 from app.store.among import among
@@ -19,6 +19,9 @@ from app.store.models import Chunk, Document, Generation, Vector
 
 BATCH = 5_000
 """Values in one IN list, rows in one batch: well under SQLite's 32,766 variables, and 4 MB of blobs."""
+
+_GENERATION = literal_column("+vectors.generation_id", Integer)
+"""The plus makes SQLite walk the rows by id; through the unique index it would sort the whole generation per batch."""
 
 FloatMatrix = NDArray[np.float32]
 
@@ -140,11 +143,12 @@ def delete_unused(session: Session, shas: Sequence[str]) -> list[str]:
 def read_after(session: Session, generation_id: int, after_id: int) -> Iterator[VectorRows]:
     """The generation's vectors with an id above `after_id`, in batches of at most `BATCH`."""
     dim = session.scalar(select(Generation.dim).where(Generation.id == generation_id))
+    table = Vector.__table__.c
     while dim is not None:
         rows = session.execute(
-            select(Vector.id, Vector.sha256, Vector.embedding)
-            .where(Vector.generation_id == generation_id, Vector.id > after_id)
-            .order_by(Vector.id)
+            select(table.id, table.sha256, table.embedding)
+            .where(_GENERATION.in_((generation_id,)), table.id > after_id)
+            .order_by(table.id)
             .limit(BATCH)
         ).all()
         if not rows:
@@ -158,8 +162,11 @@ def read_by_sha(session: Session, generation_id: int, shas: Sequence[str]) -> di
     table = Vector.__table__.c
     rows = session.execute(
         select(table.sha256, table.embedding).where(Vector.generation_id == generation_id, among(Vector.sha256, shas))
-    )
-    return {sha: np.frombuffer(blob, dtype="<f2").astype(np.float32) for sha, blob in rows}
+    ).all()
+    if not rows:
+        return {}
+    matrix = _matrix([row.embedding for row in rows], len(rows[0].embedding) // 2)
+    return dict(zip((row.sha256 for row in rows), matrix, strict=True))
 
 
 def last_id(session: Session) -> int:
