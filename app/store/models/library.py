@@ -1,6 +1,7 @@
 """Collections, documents, their chunks, and the jobs that make them searchable.
 
-Ids of documents and chunks are never used twice (`sqlite_autoincrement`): stored answers point at them.
+Ids of documents, chunks and jobs are never used twice (`sqlite_autoincrement`): stored answers point at the first two,
+and a worker may still hold a job that was deleted.
 """
 
 from datetime import datetime
@@ -130,6 +131,7 @@ class Job(Base):
             postgresql_where=text("state IN ('queued', 'running')"),
         ),
         Index("ix_jobs_state_kind", "state", "kind", "id"),
+        {"sqlite_autoincrement": True},
     )
 
     id: Mapped[int] = mapped_column(primary_key=True)
