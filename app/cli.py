@@ -7,9 +7,9 @@ and calls the same code as the server.
 import argparse
 import json
 import logging
+import queue
 import signal
 import sys
-import threading
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -111,12 +111,13 @@ def _migrate(settings: Settings, arguments: argparse.Namespace) -> int:
 
 
 def _worker(settings: Settings, arguments: argparse.Namespace) -> int:
-    stopping = threading.Event()
+    # Not an Event: a signal that comes while the same thread is about to wait for one would wait for itself.
+    asked: queue.SimpleQueue[int] = queue.SimpleQueue()
     for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda _number, _frame: stopping.set())
+        signal.signal(number, lambda number, _frame: asked.put(number))
     print(load_catalog().t("ingest.worker_begins"), flush=True)
     with _opened(settings) as database:
-        return 0 if run_worker(database, settings, embedder_from(settings), stopping) else FAILED
+        return 0 if run_worker(database, settings, embedder_from(settings), asked.get) else FAILED
 
 
 def _ingest(settings: Settings, arguments: argparse.Namespace) -> int:

@@ -65,13 +65,13 @@ class Ingested:
         return not self.refused and not any(row.status == "failed" for row in self.rows)
 
 
-def run_worker(database: Database, settings: Settings, embedder: Embedder, stopping: threading.Event) -> bool:
-    """Works until `stopping` is set; False when something had to be left to its lease."""
+def run_worker(database: Database, settings: Settings, embedder: Embedder, wait: Callable[[], object]) -> bool:
+    """Works until `wait` returns; False when something had to be left to its lease."""
     clock, files = SystemClock(), StoredFiles(settings.data_dir)
     worker = Worker(database, settings, clock, Tools(files, Extractor(), embedder, VectorIndex()))
     WatchedFolders(database, settings, clock, VectorIndex(), worker.wake).ensure_environment()
     worker.start()
-    stopping.wait()
+    wait()
     return worker.stop()
 
 

@@ -129,7 +129,7 @@ def test_a_worker_of_its_own_reads_what_is_queued_and_watched(settings: Settings
         clean: list[bool] = []
         database = Database(settings.database)
         thread = threading.Thread(
-            daemon=True, target=lambda: clean.append(run_worker(database, named, WordEmbedder(), stopping))
+            daemon=True, target=lambda: clean.append(run_worker(database, named, WordEmbedder(), stopping.wait))
         )
         thread.start()
         library.wait_for(queued, "ready")
