@@ -45,7 +45,7 @@ class ChatBody(BaseModel):
     without_documents: bool = False
 
 
-@router.post("/chat", response_class=EventStream, response_model=None)
+@router.post("/chat", status_code=200, response_class=EventStream, response_model=None)
 async def post_chat(body: ChatBody, services: ServicesDep, user_id: UserDep) -> Response:
     """Starts a turn and streams its frames (docs/sse.md); a client key that was used replays its turn from id 1.
 

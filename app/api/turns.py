@@ -24,7 +24,7 @@ async def stop_turn(turn_id: TurnId, services: ServicesDep, user_id: UserDep) ->
     return Response(status_code=204)
 
 
-@router.get("/{turn_id}/events", response_class=EventStream, response_model=None)
+@router.get("/{turn_id}/events", status_code=200, response_class=EventStream, response_model=None)
 async def watch_turn(
     turn_id: TurnId,
     services: ServicesDep,
