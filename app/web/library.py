@@ -103,8 +103,8 @@ def working_fragment(
     services: ServicesDep, user_id: UserDep, row: Annotated[list[str] | None, Query(max_length=500)] = None
 ) -> Response:
     """Those of the rows in work that changed. 286 tells htmx to stop asking when none is in work any more."""
-    known = dict(item.split(".", 1)[::-1] for item in row or () if "." in item)
-    known = {int(number): state for state, number in known.items() if number.isdecimal() and len(number) < 18}
+    named = (item.partition(".") for item in row or ())
+    known = {int(number): state for number, _, state in named if number.isdecimal() and len(number) < 18}
     if not row:
         return Response(status_code=286)
     found = services.database.read(lambda session: documents.get_rows(session, user_id, list(known)))
@@ -116,7 +116,7 @@ def working_fragment(
         "library/_working.html",
         rows=changed,
         oob=True,
-        counts=library_view.counts_words(counts, services.catalog),
+        **_counts(services, counts),
     )
 
 
@@ -124,13 +124,16 @@ def working_fragment(
 def progress_fragment(
     services: ServicesDep, user_id: UserDep, since: datetime | None = None, seen: int = 0, hide: bool = False
 ) -> HTMLResponse:
-    """The progress box. `since` keeps the batch that the page watches once it is over, until `hide` asks for none."""
+    """The progress box. `since` keeps the batch that the page watches once it is over, until `hide` asks for none.
+
+    The page is told to bring its list anew when files came, and when the last one is done: failed ones stand first.
+    """
     box = adding_of(services, user_id, since)
     if hide and box is not None and not box.working:
         box = None
     began = since if since is not None and box is not None else services.progress.began()
     response = render_fragment(services, "library/_progress.html", adding=box, since=began.isoformat())
-    if box is not None and box.total > seen:
+    if box is not None and (box.total > seen or not box.working):
         response.headers["HX-Trigger"] = "library-changed"
     return response
 
@@ -167,7 +170,7 @@ def remove(request: Request, document_id: int, services: ServicesDep, user_id: U
         id=document_id,
         words=words,
         oob=True,
-        counts=library_view.counts_words(counts, services.catalog),
+        **_counts(services, counts),
     )
 
 
@@ -209,7 +212,7 @@ def files_context(
         "statuses": library_view.statuses(),
         "collections": listed.collections,
         "sample": next((row for row in listed.collections if row.kind == "sample"), None),
-        "counts": library_view.counts_words(listed.counts, catalog),
+        **_counts(services, listed.counts),
         "rows": rows,
         "range": catalog.t("library.range", shown=shown, total=listed.matching),
         "more": more,
@@ -240,6 +243,11 @@ def adding_of(services: Services, user_id: int, since: datetime | None) -> Addin
 def is_htmx(request: Request) -> bool:
     """Whether a fragment is wanted rather than a page."""
     return request.headers.get("hx-request") == "true"
+
+
+def _counts(services: Services, counts: Counts) -> dict[str, Any]:
+    """The line under the title, and the number that the side bar repeats."""
+    return {"counts": library_view.counts_words(counts, services.catalog), "held": counts.documents}
 
 
 def _list(session: Session, user_id: int, filters: DocumentFilters, after: str | None) -> _Listed:

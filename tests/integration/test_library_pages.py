@@ -177,6 +177,18 @@ def test_only_rows_that_changed_are_sent_again(client: TestClient, database: Dat
     assert client.get("/ui/library/working").status_code == 286
 
 
+def test_every_row_in_work_is_asked_about(client: TestClient, database: Database) -> None:
+    """Files that came together stand in the same state; each of them is sent again when it changes."""
+    together = [rows.add_document(database, f"{name}.md") for name in "abc"]
+    shown = re.findall(r'name="row" value="([^"]+)"', client.get("/library").text)
+    assert len(shown) == len(together)
+    for document in together:
+        rows.set_status(database, document, "parsing")
+    changed = client.get("/ui/library/working", params={"row": shown}).text
+    assert [number for number in together if f'id="file-{number}"' in changed] == together
+    assert '<span class="figures" id="side-documents" hx-swap-oob="true">3</span>' in changed
+
+
 def test_a_failed_file_is_tried_again(client: TestClient, database: Database) -> None:
     """With htmx the row comes back waiting; as a plain form the page does."""
     document = rows.add_document(database, "a.pdf", failed="timeout")
