@@ -11,7 +11,7 @@ import queue
 import signal
 import sys
 from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import asdict
 from typing import Any, cast
 
@@ -116,8 +116,8 @@ def _worker(settings: Settings, arguments: argparse.Namespace) -> int:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda number, _frame: asked.put(number))
     print(load_catalog().t("ingest.worker_begins"), flush=True)
-    with _opened(settings) as database:
-        return 0 if run_worker(database, settings, embedder_from(settings), asked.get) else FAILED
+    with _opened(settings) as database, closing(embedder_from(settings)) as embedder:
+        return 0 if run_worker(database, settings, embedder, asked.get) else FAILED
 
 
 def _ingest(settings: Settings, arguments: argparse.Namespace) -> int:
@@ -126,8 +126,8 @@ def _ingest(settings: Settings, arguments: argparse.Namespace) -> int:
     def tell(standing: Standing) -> None:
         print(catalog.t("ingest.standing", **asdict(standing)), flush=True)
 
-    with _opened(settings) as database:
-        ended = Ingest(database, settings, embedder_from(settings), SystemClock()).run(arguments.paths, tell)
+    with _opened(settings) as database, closing(embedder_from(settings)) as embedder:
+        ended = Ingest(database, settings, embedder, SystemClock()).run(arguments.paths, tell)
     for name, error in ended.refused:
         print(catalog.t("ingest.failed", name=name, reason=error_message(catalog, error)), file=sys.stderr)
     for row in ended.rows:
@@ -148,8 +148,8 @@ def _search(settings: Settings, arguments: argparse.Namespace) -> int:
     check_query(query, settings.question_max_chars)
     if not is_there(settings.database):
         return _complain(catalog.t("search.no_library", database=settings.database), FAILED)
-    with _opened(settings) as database:
-        searcher = Searcher(database, embedder_from(settings), VectorIndex())
+    with _opened(settings) as database, closing(embedder_from(settings)) as embedder:
+        searcher = Searcher(database, embedder, VectorIndex())
         hits = searcher.search(query, user_id=LOCAL_USER_ID, k=max(1, arguments.k))
         counts = database.read(lambda session: documents.counts(session, LOCAL_USER_ID))
     if arguments.json:

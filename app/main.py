@@ -117,7 +117,7 @@ def create_app(  # noqa: PLR0913 - one override for each part that a test may re
     respond = ErrorResponses(catalog, error_pages(catalog))
     app = FastAPI(
         title="Docent",
-        lifespan=_lifespan(services, worker),
+        lifespan=_lifespan(services, worker, embedder),
         docs_url=None,
         redoc_url=None,
         openapi_url="/api/openapi.json",
@@ -159,7 +159,9 @@ def _layers(settings: Settings, respond: ErrorResponses) -> list[Middleware]:
     ]
 
 
-def _lifespan(services: Services, worker: Worker) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
+def _lifespan(
+    services: Services, worker: Worker, embedder: Embedder
+) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
         await anyio.to_thread.run_sync(sweep_at_start, services.database, services.clock.now())
@@ -174,6 +176,7 @@ def _lifespan(services: Services, worker: Worker) -> Callable[[FastAPI], Abstrac
             with suppress(asyncio.CancelledError):
                 await drafts
             await services.clients.aclose()
+            await anyio.to_thread.run_sync(embedder.close)
             await anyio.to_thread.run_sync(services.database.close)
 
     return lifespan

@@ -22,6 +22,7 @@ class WordEmbedder:
         self.dim = dim
         self.is_down = False
         self.queries = 0
+        self.is_closed = False
         self._synonyms = synonyms or {}
 
     def embed_query(self, text: str) -> FloatVector:
@@ -46,6 +47,10 @@ class WordEmbedder:
             for word in re.findall(r"\w+", text.lower()):
                 matrix[row] += self._direction(self._synonyms.get(word, word))
         return np.stack([unit(vector) for vector in matrix]) if texts else matrix
+
+    def close(self) -> None:
+        """Remembers that it was."""
+        self.is_closed = True
 
     def _direction(self, word: str) -> FloatVector:
         seed = int.from_bytes(hashlib.sha256(word.encode("utf-8", "replace")).digest()[:8], "little")

@@ -2,7 +2,8 @@
 
 Owns what happens to a claimed `embed` job. Each distinct text is embedded once per generation, in small batches with a
 short transaction each, giving way while a turn streams. An embedder that cannot be reached costs a document nothing: it
-stays findable by words, says why it waits, and is tried again later.
+stays findable by words, says why it waits, and is tried again later. Another embedder than before gets a generation of
+its own at the first look (`catch_up`), whether or not anything is queued.
 """
 
 import logging
@@ -67,7 +68,24 @@ class Embedding:
         self._busy = busy
         self._stopping = stopping
         self._generation: vectors.ActiveGeneration | None = None
+        self._caught_up = False
+        self._again_at = clock.monotonic()
         self._failures = 0
+
+    def catch_up(self) -> None:
+        """Once in a life: compares the embedder with what is stored, and queues every document that lacks its vectors.
+
+        An endpoint that does not answer is asked again later; until then words alone serve. Cheap once it is done."""
+        if self._caught_up or self._clock.monotonic() < self._again_at:
+            return
+        try:
+            if self._database.read(chunks.has_any):
+                self._ensure_generation()
+            self._caught_up = True
+        except EmbedError as error:
+            delay = self._next_delay()
+            self._again_at = self._clock.monotonic() + delay
+            _log.warning(kv("embedding_waits", reason=error.code, documents=0, retry_s=round(delay)))
 
     def claim(self) -> list[jobs.ClaimedJob]:
         """Takes the next documents that lack vectors."""
@@ -94,6 +112,10 @@ class Embedding:
                     break
                 texts = [embedded_text(text.title, text.heading, text.text) for text in batch]
                 matrix = self._embedder.embed_passages(texts)
+                if self._embedder.dim not in (0, generation.dim):
+                    # The server behind the same name has another model now: the next run finds its generation.
+                    self._generation = None
+                    break
                 self._close(opened, generation.id, [text.sha256 for text in batch], matrix)
                 self._board.note_embedded(len(batch))
             self._failures = 0
@@ -111,18 +133,31 @@ class Embedding:
     def _ensure_generation(self) -> vectors.ActiveGeneration:
         if self._generation is not None:
             return self._generation
-        dim = self._embedder.dim or self._embedder.embed_passages(["how many dimensions"]).shape[1]
+        dim = self._embedder.dim or self._dim_of_endpoint()
         now = self._clock.now()
-        generation = self._database.write(
-            lambda session: vectors.ensure_generation(session, self._embedder.model, dim, str(CHUNKER_VERSION), now)
-        )
-        if generation.fresh:
+
+        def work(session: Session) -> vectors.ActiveGeneration:
+            generation = vectors.ensure_generation(session, self._embedder.model, dim, str(CHUNKER_VERSION), now)
+            if generation.recut:
+                due = intake.send_back_all(session)
+                jobs.enqueue(session, [jobs.ingest_job(*document) for document in due], now)
+            return generation
+
+        generation = self._database.write(work)
+        if not generation.recut and (generation.fresh or not self._caught_up):
             self._queue_all(generation.id)
-        self._generation = generation
+        self._generation, self._caught_up = generation, True
         return generation
 
+    def _dim_of_endpoint(self) -> int:
+        """As stored, if it is the same model, so that a start need not wait for the server; else it is asked."""
+        active = self._database.read(vectors.active_generation)
+        if active is not None and active.model == self._embedder.model:
+            return active.dim
+        return self._embedder.embed_passages(["how many dimensions"]).shape[1]
+
     def _queue_all(self, generation_id: int) -> None:
-        """Another embedder than before: every document needs its vectors anew."""
+        """Every document that lacks a vector of this generation: another embedder than before, or a kill meanwhile."""
         ids = self._database.read(lambda session: vectors.unembedded_documents(session, generation_id))
         for start in range(0, len(ids), QUEUE_AT_ONCE):
             some = ids[start : start + QUEUE_AT_ONCE]
@@ -132,6 +167,11 @@ class Embedding:
                 jobs.enqueue(session, [jobs.embed_job(document_id) for document_id in some], self._clock.now())
 
             self._database.write(work)
+
+    def _next_delay(self) -> float:
+        delay = min(RETRY_MAX_S, RETRY_BASE_S * 2 ** min(self._failures, 10))
+        self._failures += 1
+        return delay
 
     def _open(self, claimed: Sequence[jobs.ClaimedJob], generation_id: int) -> list[_Open]:
         def work(session: Session) -> list[_Open]:
@@ -203,8 +243,7 @@ class Embedding:
 
     def _put_off(self, opened: Sequence[_Open], claimed: Sequence[jobs.ClaimedJob], error: EmbedError) -> None:
         rest = [document.job for document in opened] if opened else list(claimed)
-        delay = min(RETRY_MAX_S, RETRY_BASE_S * 2**self._failures)
-        self._failures += 1
+        delay = self._next_delay()
         _log.warning(kv("embedding_waits", reason=error.code, documents=len(rest), retry_s=round(delay)))
 
         def work(session: Session) -> None:

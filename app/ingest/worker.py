@@ -213,6 +213,7 @@ class Worker:
         return True
 
     def _embed_step(self) -> float | None:
+        self._embedding.catch_up()
         due = self._embedding.next_due()
         if due is None or due > 0:
             return due
@@ -230,8 +231,7 @@ class Worker:
         if job is None:
             return None
         self._hold([job])
-        result, error = ScanResult(), None
-        started = self._clock.monotonic()
+        result, error, started = ScanResult(), None, self._clock.monotonic()
         try:
             result = self._scanner.scan(job)
         except LeaseLostError:

@@ -67,6 +67,11 @@ class BuiltinEmbedder:
             matrix[row] = self._embed(loaded, text)
         return matrix
 
+    def close(self) -> None:
+        """Frees the model's memory; the next use loads it again."""
+        with self._lock:
+            self._loaded = None
+
     def _embed(self, loaded: _Loaded, text: str) -> FloatVector:
         clean = text[:MAX_CHARS].encode("utf-8", "replace").decode()
         encoding = loaded.tokenizer.encode(clean)

@@ -44,6 +44,10 @@ class Embedder(Protocol):
         """
         ...
 
+    def close(self) -> None:
+        """Lets go of connections or of the model. Safe to call twice; it may be used again after."""
+        ...
+
 
 def unit(vector: FloatVector) -> FloatVector:
     """`vector` stretched or shrunk to length 1; a vector of zeros stays what it is."""

@@ -48,6 +48,11 @@ def list_chunks(session: Session, user_id: int, document_id: int) -> list[ChunkR
     return [_row(chunk) for chunk in session.scalars(query)]
 
 
+def has_any(session: Session) -> bool:
+    """Whether there is a passage at all, whoever owns it."""
+    return session.scalar(select(Chunk.id).limit(1)) is not None
+
+
 def get_chunk(session: Session, user_id: int, document_id: int, chunk_id: int) -> ChunkRow:
     """One passage; it must belong to the document.
 

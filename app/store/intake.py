@@ -157,6 +157,14 @@ def mark_all_queued(session: Session) -> None:
     session.execute(update(Document).where(Document.status == "parsing").values(status="queued"))
 
 
+def send_back_all(session: Session) -> list[tuple[int, str]]:
+    """Lets every searchable document wait to be read anew, findable by what it holds meanwhile; their (id, sha256)."""
+    searchable = (Document.status.in_(("embedding", "ready")), Document.deleted_at.is_(None))
+    rows = session.execute(select(Document.id, Document.sha256).where(*searchable)).all()
+    session.execute(update(Document).where(*searchable).values(status="queued", error=None))
+    return [(row.id, row.sha256) for row in rows]
+
+
 def mark_read(session: Session, document_id: int, values: Mapping[str, Any], now: datetime) -> None:
     """`mark_all_read` for one document."""
     mark_all_read(session, {document_id: values}, now)

@@ -4,18 +4,20 @@ Owns which generation is active and how a vector is stored (little-endian float1
 `app.search` does. Called by the ingest pipeline (what is missing, add, delete) and by the resident index (what is new).
 """
 
-from collections.abc import Iterator, Sequence
+import json
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import CursorResult, Integer, Table, delete, exists, insert, literal_column, select, update
+from sqlalchemy import CursorResult, Integer, Table, bindparam, delete, exists, insert, literal_column, select, update
 from sqlalchemy.orm import Session
 
-from app.store.among import among
+from app.store.among import values_of
 from app.store.models import Chunk, Document, Generation, Vector
+from app.store.prepared import Prepared
 
 BATCH = 5_000
 """Values in one IN list, rows in one batch: well under SQLite's 32,766 variables, and 4 MB of blobs."""
@@ -25,16 +27,26 @@ _GENERATION = literal_column("+vectors.generation_id", Integer)
 
 FloatMatrix = NDArray[np.float32]
 
+_ACTIVE = Prepared(select(Generation.id, Generation.model, Generation.dim).where(Generation.state == "active"))
+_LAST = Prepared(select(Vector.id).order_by(Vector.id.desc()).limit(1))
+_BY_SHA = Prepared(
+    select(Vector.sha256, Vector.embedding).where(
+        Vector.generation_id == bindparam("generation", type_=Integer), Vector.sha256.in_(values_of("shas"))
+    )
+)
+
 
 @dataclass(frozen=True, slots=True)
 class ActiveGeneration:
     """The generation whose vectors serve. `fresh` is True for the call that made it the active one: whoever called has
-    to queue the embedding of `unembedded_documents`."""
+    to queue the embedding of `unembedded_documents`; with `recut` what was active before came from another chunker, so
+    that documents have to be read again."""
 
     id: int
     model: str
     dim: int
     fresh: bool = False
+    recut: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +60,8 @@ class VectorRows:
 
 def active_generation(session: Session) -> ActiveGeneration | None:
     """The generation that serves, or None before the first embedding."""
-    row = session.execute(
-        select(Generation.id, Generation.model, Generation.dim).where(Generation.state == "active")
-    ).first()
-    return None if row is None else ActiveGeneration(row.id, row.model, row.dim)
+    rows = _ACTIVE.rows(session, {})
+    return ActiveGeneration(*rows[0]) if rows else None
 
 
 def ensure_generation(session: Session, model: str, dim: int, chunker: str, now: datetime) -> ActiveGeneration:
@@ -68,14 +78,16 @@ def ensure_generation(session: Session, model: str, dim: int, chunker: str, now:
     row = session.execute(select(Generation.id, Generation.state).where(*wanted)).first()
     if row is not None and row.state == "active":
         return ActiveGeneration(row.id, model, dim)
+    before = session.scalar(select(Generation.chunker).where(Generation.state == "active"))
+    recut = before not in (None, chunker)
     session.execute(update(Generation).where(Generation.state == "active").values(state="retired"))
     if row is not None:
         session.execute(update(Generation).where(Generation.id == row.id).values(state="active"))
-        return ActiveGeneration(row.id, model, dim, fresh=True)
+        return ActiveGeneration(row.id, model, dim, fresh=True, recut=recut)
     generation = Generation(model=model, dim=dim, normalised=True, chunker=chunker, state="active", created_at=now)
     session.add(generation)
     session.flush()
-    return ActiveGeneration(generation.id, model, dim, fresh=True)
+    return ActiveGeneration(generation.id, model, dim, fresh=True, recut=recut)
 
 
 def missing_shas(session: Session, generation_id: int, document_id: int) -> list[str]:
@@ -92,13 +104,15 @@ def missing_shas(session: Session, generation_id: int, document_id: int) -> list
 
 
 def unembedded_documents(session: Session, generation_id: int) -> list[int]:
-    """Ids of the live documents that have a chunk without a vector in the generation."""
+    """Ids of the searchable documents that have a chunk without a vector in the generation; those that wait to be read
+    get theirs after that."""
     return list(
         session.scalars(
             select(Chunk.document_id)
             .join(Document, Document.id == Chunk.document_id)
             .where(
                 Document.deleted_at.is_(None),
+                Document.status.in_(("embedding", "ready")),
                 ~exists().where(Vector.generation_id == generation_id, Vector.sha256 == Chunk.sha256),
             )
             .group_by(Chunk.document_id)
@@ -157,12 +171,11 @@ def read_after(session: Session, generation_id: int, after_id: int) -> Iterator[
         yield VectorRows(after_id, [row.sha256 for row in rows], _matrix([row.embedding for row in rows], dim))
 
 
-def read_by_sha(session: Session, generation_id: int, shas: Sequence[str]) -> dict[str, FloatMatrix]:
+def read_by_sha(session: Session, generation_id: int, shas: Collection[str]) -> dict[str, FloatMatrix]:
     """The vectors (float32, shape (dim,)) of those texts that have one in the generation."""
-    table = Vector.__table__.c
-    rows = session.execute(
-        select(table.sha256, table.embedding).where(Vector.generation_id == generation_id, among(Vector.sha256, shas))
-    ).all()
+    if not shas:
+        return {}
+    rows = _BY_SHA.rows(session, {"generation": generation_id, "shas": json.dumps(list(shas))})
     if not rows:
         return {}
     matrix = _matrix([row.embedding for row in rows], len(rows[0].embedding) // 2)
@@ -171,7 +184,8 @@ def read_by_sha(session: Session, generation_id: int, shas: Sequence[str]) -> di
 
 def last_id(session: Session) -> int:
     """The highest id in use, whatever the generation; 0 when there is none. Costs one step in the table's tree."""
-    return session.scalar(select(Vector.id).order_by(Vector.id.desc()).limit(1)) or 0
+    rows = _LAST.rows(session, {})
+    return int(rows[0][0]) if rows else 0
 
 
 def _matrix(blobs: list[bytes], dim: int) -> FloatMatrix:

@@ -38,6 +38,10 @@ class CachedEmbedder:
             self._fill(texts[start : start + 64], matrix[start : start + 64])
         return matrix
 
+    def close(self) -> None:
+        """Frees the model."""
+        self._inner.close()
+
     def _fill(self, texts: list[str], matrix: FloatMatrix) -> None:
         file = sqlite3.connect(self._path, timeout=60)
         try:
