@@ -27,6 +27,7 @@ from app.store import settings as stored
 from app.upstream.probe import ConnectionReport
 from app.web import folders, settings_view
 from app.web.settings_view import Fact, Server
+from app.web.side import connected
 from app.web.templating import render_fragment, render_page
 
 router = APIRouter()
@@ -181,7 +182,9 @@ async def _answer(services: Services, request: Request, user_id: int, outcome: O
 
 def _fragment(services: Services, outcome: Outcome) -> HTMLResponse:
     status = outcome.error.status if outcome.error is not None else 200
-    return render_fragment(services, "settings/_model.html", status=status, **_context(services, outcome))
+    snapshot = services.database.read(lambda session: stored.effective(session, services.settings))
+    context = _context(services, outcome)
+    return render_fragment(services, "settings/_form.html", status=status, side=connected(snapshot), **context)
 
 
 def _models_field(services: Services, names: list[str]) -> HTMLResponse:

@@ -16,8 +16,16 @@ GAPS_SHOWN = 99
 
 
 @dataclass(frozen=True, slots=True)
+class Connected:
+    """The model that answers and its server (host and port), both None while none is connected."""
+
+    model: str | None
+    server: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class SideBar:
-    """`model` and `server` (host and port) are None while no model is connected."""
+    """`model` and `server` are those of `Connected`."""
 
     documents: int
     gaps: int
@@ -28,12 +36,19 @@ class SideBar:
 
 def side_bar(session: Session, settings: Settings, user_id: int) -> SideBar:
     """The side bar of `user_id`; `settings` is the environment's."""
-    snapshot = stored_settings.effective(session, settings)
-    base_url = snapshot.llm_base_url
+    model = connected(stored_settings.effective(session, settings))
     return SideBar(
         documents=sum(row.documents for row in collections.list_collections(session, user_id)),
         gaps=len(queries.list_gaps(session, user_id, limit=GAPS_SHOWN)),
         chats=tuple(chats.list_chats(session, user_id)),
-        model=(snapshot.llm_model or "") if base_url else None,
-        server=urlsplit(base_url).netloc.rpartition("@")[2] if base_url else None,
+        model=model.model,
+        server=model.server,
     )
+
+
+def connected(settings: Settings) -> Connected:
+    """What `settings`, the effective ones, say about the model."""
+    base_url = settings.llm_base_url
+    if not base_url:
+        return Connected(None, None)
+    return Connected(settings.llm_model or "", urlsplit(base_url).netloc.rpartition("@")[2])

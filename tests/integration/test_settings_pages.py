@@ -187,6 +187,7 @@ def test_servers_on_this_machine_are_found_and_connected_with_one_click(settings
         assert "Connected." in words(connected)
         assert "Saved. The next question goes to qwen3:8b." in words(connected)
         assert saved(client)["llm_base_url"]["value"] == address
+        assert 'id="side-model" hx-swap-oob="true">Answers with qwen3:8b on' in connected
 
 
 def test_a_server_that_does_not_answer_is_not_saved(settings: Settings) -> None:
