@@ -12,6 +12,7 @@ from markupsafe import Markup
 
 from app.catalog import Catalog
 from app.edge.answers import SourceRow, SourceView, answer_of_message, source_views
+from app.edge.errors import problem_message
 from app.rag.prompts import NO_ANSWER_SENTENCE
 from app.store.chats import MessageRow
 from app.store.turns import TurnRow
@@ -100,7 +101,7 @@ def turn_view(catalog: Catalog, question: MessageRow, answer: MessageRow, turn: 
         threshold_x=round(BAR_WIDTH * threshold, 1),
         deflected=deflected,
         notices=_notices(catalog, answer, turn, numbers, sources),
-        problem=_problem(catalog, answer),
+        problem=_problem(catalog, answer, numbers),
         problem_more=catalog.t("chat.malformed_more") if answer.error_code == "malformed_reply" else None,
         can_continue=bool(answer.content) and (answer.status == "stopped" or numbers.get("finish_reason") == "length"),
         total_ms=numbers.get("total_ms") or None,
@@ -139,7 +140,7 @@ def _notices(
     catalog: Catalog, answer: MessageRow, turn: TurnRow, numbers: Mapping[str, Any], sources: Sequence[SourceView]
 ) -> list[str]:
     if answer.status == "stopped":
-        return [catalog.t("chat.stopped")]
+        return [catalog.t("chat.stopped" if answer.content else "chat.stopped_early")]
     if answer.status != "complete":
         return []
     notices: list[str] = []
@@ -151,8 +152,8 @@ def _notices(
     return notices
 
 
-def _problem(catalog: Catalog, answer: MessageRow) -> str | None:
+def _problem(catalog: Catalog, answer: MessageRow, numbers: Mapping[str, Any]) -> str | None:
+    """The sentence the stream ended with; of a turn that a kill ended only the code is known."""
     if answer.status not in ("error", "interrupted"):
         return None
-    key = f"errors.{answer.error_code}"
-    return catalog.t(key) if catalog.has(key) else catalog.t("errors.internal")
+    return problem_message(catalog, numbers.get("problem") or {"code": answer.error_code})

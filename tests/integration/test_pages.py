@@ -133,6 +133,13 @@ def test_a_stopped_turn_keeps_its_text_and_can_go_on(client: TestClient, databas
     assert page.css_first(".actions > button").text() == "Continue"
 
 
+def test_a_turn_stopped_before_its_first_word_claims_no_text(client: TestClient, database: Database) -> None:
+    """Nothing arrived, so nothing is said to be kept, and there is nothing to go on with."""
+    page = tree(client.get(f"/chats/{end_turn(database, 't3', Ending('stopped'), '')}").text)
+    assert "Stopped before the answer began." in page.css_first(".turn .notice").text()
+    assert page.css_first(".actions [data-continue]") is None
+
+
 def test_a_malformed_turn_says_what_happened_and_what_is_kept(client: TestClient, database: Database) -> None:
     """The contract's sentence, one plain line, and a way to try again."""
     page = tree(client.get(f"/chats/{end_turn(database, 't4', Ending('malformed', 'malformed_reply'))}").text)

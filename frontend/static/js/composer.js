@@ -27,10 +27,10 @@ function show(isRunning) {
 }
 
 // Keeps the end of the page in view for a reader who is there, but never moves the question out of it.
-function keepEnd(work) {
+async function keepEnd(work) {
   const page = document.documentElement;
   const near = page.scrollHeight - window.innerHeight - window.scrollY < NEAR_END;
-  work();
+  await work();
   if (near) toEnd();
 }
 
@@ -59,7 +59,7 @@ async function follow(live, turnId, response) {
   const outcome = await watch(turnId, response, (frame) => keepEnd(() => live.take(frame)));
   running = null;
   show(false);
-  await live.settle(outcome);
+  await keepEnd(() => live.settle(outcome));
 }
 
 async function send(message, more = {}) {
