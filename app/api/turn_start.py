@@ -65,13 +65,16 @@ def past_turns(messages: Sequence[chats.MessageRow]) -> tuple[PastTurn, ...]:
 
 
 def facts_of(gate: Gate, prompt: Prompt, settings: Settings) -> Mapping[str, Any]:
-    """What the receipt shows beside the numbers: the query as searched, the threshold, what did not fit, the size."""
+    """What the receipt shows beside the numbers: the query as searched, the threshold, what did not fit, the prompt's
+    size as estimated, the room it had and the window (tokens)."""
     left_out = passages_of(gate.hits)[len(prompt.passages) :]
     return {
         "searched": gate.searched,
         "min_score": settings.retrieval_min_score,
         "dropped": [{**row, "why": "budget"} for row in source_rows(left_out, None)],
         "estimated_tokens": sum(estimate_tokens(message["content"]) for message in prompt.messages),
+        "prompt_room": prompt.room,
+        "window": prompt.window,
     }
 
 

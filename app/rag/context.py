@@ -53,11 +53,14 @@ class Retrieved(Protocol):
 
 @dataclass(slots=True)
 class Prompt:
-    """A prompt that fits. `passages` are those given, numbered from 1; `dropped` is how many hits did not fit."""
+    """A prompt that fits. `passages` are those given, numbered from 1; `dropped` is how many hits did not fit; of
+    `window` tokens the prompt may take `room`, the rest is the answer's."""
 
     messages: list[dict[str, str]]
     passages: tuple[Passage, ...]
     dropped: int
+    window: int
+    room: int
     _history: tuple[PastTurn, ...] = field(repr=False)
     _build: Callable[[Sequence[Passage], Sequence[PastTurn]], list[dict[str, str]]] = field(repr=False)
     _repacked: bool = field(default=False, repr=False)
@@ -96,7 +99,7 @@ def pack(gate: Retrieved, question: str, history: Sequence[PastTurn], settings: 
     left = room - _tokens_of(build((), past))
     found = passages_of(gate.hits)
     passages = _fitting_passages(found, left)
-    return Prompt(build(passages, past), passages, len(found) - len(passages), past, build)
+    return Prompt(build(passages, past), passages, len(found) - len(passages), window, room, past, build)
 
 
 def passages_of(hits: Sequence[Hit]) -> tuple[Passage, ...]:

@@ -246,11 +246,16 @@ def _prompt_words(prompt: Sequence[PromptMessage], numbers: Mapping[str, Any], c
 def _token_words(prompt: Sequence[PromptMessage], numbers: Mapping[str, Any], catalog: Catalog) -> str:
     """What the server counted beside what Docent estimates for the same prompt: far apart means the window is near."""
     counted, estimated = numbers.get("prompt_tokens"), sum(estimate_tokens(message.text) for message in prompt)
+    words: list[str] = []
     if counted and estimated:
-        return catalog.t("receipt.counted_estimated", counted=counted, estimated=estimated)
-    if counted:
-        return catalog.t("receipt.counted", n=counted)
-    return catalog.t("receipt.estimated", n=estimated) if estimated else ""
+        words.append(catalog.t("receipt.counted_estimated", counted=counted, estimated=estimated))
+    elif counted:
+        words.append(catalog.t("receipt.counted", n=counted))
+    elif estimated:
+        words.append(catalog.t("receipt.estimated", n=estimated))
+    if numbers.get("window") and words:
+        words.append(catalog.t("receipt.window", window=numbers["window"], room=numbers.get("prompt_room", 0)))
+    return " ".join(words)
 
 
 def _with_rate(time: str, tokens: object, ms: int, catalog: Catalog) -> str:
