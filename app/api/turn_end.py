@@ -3,12 +3,14 @@
 `app.api.run_turn` catches; here is the one function that maps an error to an error frame.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from app.api import frames
 from app.api.frames import Frame
 from app.catalog import Catalog
-from app.edge.errors import error_message
+from app.edge.errors import error_message, stored_problem
 from app.errors import AppError
 from app.rag.errors import LLMError
 from app.turns.registry import StopReason
@@ -37,6 +39,7 @@ class TurnEnd:
     end: End
     code: str | None = None
     frame: Frame | None = None
+    problem: Mapping[str, Any] | None = None
 
 
 def end_of_error(catalog: Catalog, error: AppError, end: End = "failed") -> TurnEnd:
@@ -45,7 +48,8 @@ def end_of_error(catalog: Catalog, error: AppError, end: End = "failed") -> Turn
     if code not in ERROR_CODES:
         code = "llm_rejected" if isinstance(error, LLMError) else "internal"
     retryable = error.retryable if isinstance(error, LLMError) else True
-    return TurnEnd(end, code, frames.error(code, error_message(catalog, error), retryable=retryable))
+    frame = frames.error(code, error_message(catalog, error), retryable=retryable)
+    return TurnEnd(end, code, frame, stored_problem(error))
 
 
 def end_of_stop(catalog: Catalog, reason: StopReason | None, total_s: float) -> TurnEnd:

@@ -55,18 +55,18 @@ class TurnRecord:
         self._request = request
         self._began = services.clock.monotonic()
         self._start: TurnStart | None = None
+        self._gate: Gate | None = None
         self._prompt: Prompt | None = None
         self._checked: CheckedAnswer | None = None
 
     def begin(self, start: TurnStart, gate: Gate, prompt: Prompt) -> list[dict[str, Any]]:
         """Notes what retrieval gave; returns the rows of what came nearest."""
-        self._start, self._prompt = start, prompt
+        self._start, self._gate, self._prompt = start, gate, prompt
         stats, draft = self.stats, self.draft
         stats.mode, stats.top_score, stats.retrieval_ms = gate.mode, gate.top_score, gate.retrieval_ms
         self._count_prompt()
         nearest = source_rows(passages_of(gate.nearest), None)
         draft.sources = source_rows(prompt.passages, None) or nearest
-        draft.facts = facts_of(gate, prompt, start.settings)
         numbers = {**stats.numbers(), **draft.facts}
         draft.prompted = turns.Prompted(stats.turn, gate.mode, numbers, prompt.messages, draft.sources)
         return nearest
@@ -92,6 +92,8 @@ class TurnRecord:
     async def settle(self, end: TurnEnd, holder: AgentHolder) -> Frame:
         """Stores the end of the turn, and gives its terminal frame. Never raises."""
         self._count(holder)
+        if end.problem is not None:
+            self.draft.facts = {**self.draft.facts, "problem": end.problem}
         now = self._services.clock.now()
         query = self._query(holder) if end.end == "answer" else None
         ending = Ending(end.end, end.code, query)
@@ -130,8 +132,9 @@ class TurnRecord:
 
     def _count_prompt(self) -> None:
         """The prompt's numbers; again at the end, for a repack changes them."""
-        if self._prompt is None or self._start is None:
+        if self._prompt is None or self._start is None or self._gate is None:
             return
+        self.draft.facts = facts_of(self._gate, self._prompt, self._start.settings)
         self.draft.prompt = self._prompt.messages
         self.stats.chunks = len(self._prompt.passages)
         self.stats.chunk_ids = [passage.chunk_id for passage in self._prompt.passages]

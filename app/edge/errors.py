@@ -53,11 +53,27 @@ class InternalError(AppError):
 def error_message(catalog: Catalog, error: AppError) -> str:
     """The sentence of an error: `errors.<code>.<reason>` where the error has a reason and the catalog a sentence for
     it, else `errors.<code>`, else the one of `internal`."""
-    reason = getattr(error, "reason", None)
-    for key in (f"errors.{error.code}.{reason}", f"errors.{error.code}", "errors.internal"):
+    return problem_message(catalog, stored_problem(error))
+
+
+def stored_problem(error: AppError) -> dict[str, Any]:
+    """What a row keeps of an error (JSON), so that a page can say later what was said at once: `problem_message`."""
+    return {
+        "code": error.code,
+        "reason": getattr(error, "reason", None),
+        "setting": error.setting,
+        "params": {key: value if isinstance(value, int | float) else str(value) for key, value in error.params.items()},
+    }
+
+
+def problem_message(catalog: Catalog, problem: Mapping[str, Any]) -> str:
+    """The sentence of what `stored_problem` gave; a missing fact falls back to the sentence of the code alone."""
+    code, reason = str(problem.get("code")), problem.get("reason")
+    facts = {"setting": problem.get("setting") or "", **(problem.get("params") or {})}
+    for key in (f"errors.{code}.{reason}", f"errors.{code}", "errors.internal"):
         if catalog.has(key):
-            return catalog.t(key, **{"setting": error.setting or "", **error.params})
-    return error.code
+            return catalog.t(key, **facts)
+    return code
 
 
 def error_body(catalog: Catalog, error: AppError) -> dict[str, Any]:

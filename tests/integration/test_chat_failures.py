@@ -5,12 +5,17 @@ from typing import Any
 
 import pytest
 
+from app.catalog import load_catalog
 from app.rag.errors import LLMError, MalformedReplyError
 from app.rag.pieces import StreamPiece
 from app.rag.prompts import NO_ANSWER_SENTENCE
 from app.search.errors import EmbedError
 from app.settings import Settings
+from app.store import chats, turns
+from app.store.engine import Database
 from app.store.models.chats import Message, QueryLog, Turn
+from app.store.models.setup import LOCAL_USER_ID
+from app.web.chat_view import turn_views
 from tests.asgi import Client, in_app
 from tests.integration.turn_kit import ANSWER, app_of, ask, fields, rows, turn_lines
 from tests.scripted import ScriptedModel, ScriptedSearch, hit, usage
@@ -47,9 +52,22 @@ def test_each_failure_has_its_frame_and_keeps_the_text(
     assert (answer.content, answer.status, answer.error_code) == ("Backups are made ", "error", code)
     assert answer.sources[0]["path"] == "manual-1.md"
     assert rows(settings, Turn)[0].state == "error"
+    assert problem_on_page(settings) == last.data["message"]
     assert rows(settings, QueryLog) == []
     (line,) = turn_lines(caplog)
     assert fields(line)["outcome"] == outcome
+
+
+def problem_on_page(settings: Settings) -> str | None:
+    """The sentence that the chat's page shows for its only turn, once it is loaded anew."""
+    database = Database(settings.database)
+    try:
+        chat_id = rows(settings, Turn)[0].chat_id or 0
+        messages = database.read(lambda session: chats.list_messages(session, LOCAL_USER_ID, chat_id))
+        listed = database.read(lambda session: turns.list_turns(session, LOCAL_USER_ID, chat_id))
+    finally:
+        database.close()
+    return turn_views(load_catalog(), messages, listed)[0].problem
 
 
 def test_a_malformed_reply_has_the_sentence_everybody_knows(settings: Settings) -> None:
