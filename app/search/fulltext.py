@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from sqlalchemy import Integer, String, bindparam, column, select, table, text
 from sqlalchemy.orm import Session
 
-from app.search.scope import VISIBLE, Scope
+from app.search.scope import Scope, is_visible
 from app.search.words import Term
 from app.store.models import Chunk
+from app.store.prepared import Prepared
 
 POSTINGS = (6_000, 12_000)
 """Rows that a query may touch, a fifth of the index within these bounds: terms are taken by rarity until they are used
@@ -29,7 +30,8 @@ COLUMN_WEIGHTS = "bm25(0.5, 2.0, 2.0, 1.0)"
 
 _BATCH = 5_000
 _FTS = table("chunks_fts", column("rowid", Integer), column("chunks_fts"), column("rank"))
-_COUNTS = text("SELECT term, doc FROM chunks_fts_terms WHERE term IN (SELECT value FROM json_each(:stems))")
+_SIZE = Prepared(text("SELECT count(*) FROM chunks_fts_docsize"))
+_COUNTS = Prepared(text("SELECT term, doc FROM chunks_fts_terms WHERE term IN (SELECT value FROM json_each(:stems))"))
 
 _INDEX = text(
     "INSERT INTO chunks_fts(rowid, name, title, heading, text) SELECT id, name, title, heading, text FROM chunk_search "
@@ -85,13 +87,13 @@ class WeightedTerm:
 
 def size(session: Session) -> int:
     """How many chunks the index holds."""
-    return session.scalar(text("SELECT count(*) FROM chunks_fts_docsize")) or 0
+    return int(_SIZE.rows(session, {})[0][0])
 
 
 def weigh(session: Session, terms: Sequence[Term], total: int) -> list[WeightedTerm]:
     """Each term with its frequency in the whole index of `total` chunks, and its idf: above 0, highest for a word that
     stands nowhere."""
-    rows = session.execute(_COUNTS, {"stems": json.dumps([term.stem for term in terms])})
+    rows = _COUNTS.rows(session, {"stems": json.dumps([term.stem for term in terms])})
     counts: dict[str, int] = {row.term: row.doc for row in rows}
     return [
         WeightedTerm(term, count := counts.get(term.stem, 0), math.log(1 + (total - count + 0.5) / (count + 0.5)))
@@ -116,16 +118,17 @@ def match_expression(terms: Sequence[WeightedTerm], total: int) -> str | None:
 
 def search(session: Session, expression: str, scope: Scope, limit: int) -> list[int]:
     """Ids of the visible chunks that fit `expression`, best first by BM25, at most `limit`."""
-    return list(session.scalars(_SEARCH, {"expression": expression, "most": limit, **scope.parameters()}))
+    rows = _SEARCH.rows(session, {"expression": expression, "most": limit, **scope.parameters()})
+    return [row[0] for row in rows]
 
 
-_SEARCH = (
+_SEARCH = Prepared(
     select(_FTS.c.rowid)
     .select_from(_FTS)
     .where(
         _FTS.c.chunks_fts.op("MATCH")(bindparam("expression", type_=String)),
         _FTS.c.rank.op("MATCH")(COLUMN_WEIGHTS),
-        select(Chunk.document_id).where(Chunk.id == _FTS.c.rowid).scalar_subquery().in_(VISIBLE),
+        select(Chunk.id).where(Chunk.id == _FTS.c.rowid, is_visible(Chunk.__table__.c.document_id)).exists(),
     )
     .order_by(_FTS.c.rank)
     .limit(bindparam("most", type_=Integer))

@@ -5,11 +5,12 @@ waits for ingest: what has no vector yet is found by its words, and where the em
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import Any
 
-from sqlalchemy import RowMapping, select
+from sqlalchemy import Row, select
 from sqlalchemy.orm import Session
 
 from app.clock import Clock, SystemClock
@@ -20,11 +21,13 @@ from app.search.fulltext import WeightedTerm
 from app.search.fusion import PER_DOCUMENT, Fused, fuse, score, spread
 from app.search.hits import Hit, SearchFilters
 from app.search.query_embedder import Meaning, QueryEmbedder
-from app.search.scope import IS_VISIBLE, Scope, values_of
+from app.search.scope import Scope, is_visible
 from app.search.vectors import VectorIndex
 from app.search.words import Words
+from app.store.among import values_of
 from app.store.engine import Database
 from app.store.models import Chunk, Document
+from app.store.prepared import Prepared
 from app.store.vectors import active_generation
 
 __all__ = ["EVERYWHERE", "Hit", "SearchFilters", "Searcher"]
@@ -87,27 +90,26 @@ class Searcher:
         kept = [fused[place] for place in spread(documents, k, None if scope.is_narrow else PER_DOCUMENT)]
         ids = {chosen[one.key].chunk_id: one for one in kept}
         listed = {"ids": json.dumps(list(ids)), **scope.parameters()}
-        rows = {row["chunk_id"]: row for row in session.execute(_ROWS, listed).mappings()}
+        rows = {row.chunk_id: row for row in _ROWS.rows(session, listed)}
         found = [(rows[chunk_id], one) for chunk_id, one in ids.items() if chunk_id in rows]
-        return self._hits(session, found, worded.terms, meaning)
+        cosines = {candidate.sha256: candidate.cosine for candidate in near}
+        if meaning is not None:
+            others = [one.key for _, one in found if one.vector_rank is None]
+            cosines |= self._index.cosines(session, meaning.generation, meaning.vector, others)
+        return self._hits(found, worded.terms, cosines)
 
     def _hits(
         self,
-        session: Session,
-        found: Sequence[tuple[RowMapping, Fused[str]]],
+        found: Sequence[tuple[Row[Any], Fused[str]]],
         terms: Sequence[WeightedTerm],
-        meaning: Meaning | None,
+        cosines: Mapping[str, float | None],
     ) -> list[Hit]:
         idf = {term.term.stem: term.idf for term in terms}
-        passages = ["\n".join(row[column] for column in _SEARCHED) for row, _ in found]
+        passages = ["\n".join((row.path, row.title, row.heading, row.text)) for row, _ in found]
         standing = self._words.standing(list(idf), passages)
-        cosines: dict[str, float] = {}
-        if meaning is not None:
-            shas = [one.key for _, one in found]
-            cosines = self._index.cosines(session, meaning.generation, meaning.vector, shas)
         return [
             Hit(
-                **row,
+                *row,
                 score=score(cosines.get(one.key), stems, idf),
                 fulltext_rank=one.fulltext_rank,
                 vector_rank=one.vector_rank,
@@ -116,10 +118,8 @@ class Searcher:
         ]
 
 
-_SEARCHED = ("path", "title", "heading", "text")
-
 _CHUNK, _DOCUMENT = Chunk.__table__.c, Document.__table__.c
-_ROWS = (
+_ROWS = Prepared(
     select(
         _CHUNK.id.label("chunk_id"),
         _CHUNK.document_id,
@@ -129,6 +129,6 @@ _ROWS = (
         *(_CHUNK[name] for name in ("heading", "page", "text", "char_start", "char_end", "line_start", "line_end")),
     )
     .join(Document.__table__, _DOCUMENT.id == _CHUNK.document_id)
-    .where(_CHUNK.id.in_(values_of("ids")), IS_VISIBLE)
+    .where(_CHUNK.id.in_(values_of("ids")), is_visible(_CHUNK.document_id))
 )
 """Visible still: since the words were looked up a document may have gone."""

@@ -8,9 +8,10 @@ import json
 from dataclasses import dataclass
 from typing import Any, cast
 
-from sqlalchemy import ColumnElement, Integer, Select, String, bindparam, func, literal_column, or_, select
+from sqlalchemy import ColumnElement, Integer, Select, String, bindparam, or_, select
 
 from app.search.hits import SearchFilters
+from app.store.among import values_of
 from app.store.collections import readable_ids
 from app.store.models import Document
 
@@ -36,11 +37,6 @@ class Scope:
         }
 
 
-def values_of(parameter: str) -> Select[Any]:
-    """The values of a JSON list that is handed over as one parameter; see `app.store.among`."""
-    return select(func.json_each(bindparam(parameter, type_=String)).table_valued("value").c.value)
-
-
 def _listed(ids: tuple[int, ...] | None) -> str | None:
     return None if ids is None else json.dumps(ids)
 
@@ -63,6 +59,8 @@ A document counts as soon as it has chunks, while its vectors are still to come 
 failed does not.
 """
 
-IS_VISIBLE = literal_column("+chunks.document_id", Integer).in_(VISIBLE)
-"""Whether a chunk's document is visible, for chunks found by something else. The plus keeps SQLite from walking every
-chunk of every visible document to find a hundred by their text."""
+
+def is_visible(document_id: ColumnElement[int]) -> ColumnElement[bool]:
+    """Whether one document is visible, for chunks found by something else: as `VISIBLE`, but looked up for each row. To
+    list every visible document first took 4 ms a statement in a library of 5,000."""
+    return VISIBLE.where(Document.__table__.c.id == document_id).correlate_except(Document).exists()

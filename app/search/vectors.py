@@ -77,9 +77,11 @@ class VectorIndex:
         self, session: Session, generation: rows.ActiveGeneration, query: FloatVector, shas: Collection[str]
     ) -> dict[str, float]:
         """The cosines of those texts that have a vector."""
-        return {
-            near.sha256: near.cosine for near in _ranked(rows.read_by_sha(session, generation.id, list(shas)), query)
-        }
+        with self._lock:
+            if isinstance(self._rows, _FloatRows) and self._generation == generation.id:
+                known = {sha: place for sha in shas if (place := self._keys.place(sha)) is not None}
+                return dict(zip(known, self._rows.cosines(query, list(known.values())).tolist(), strict=True))
+        return {near.sha256: near.cosine for near in _ranked(rows.read_by_sha(session, generation.id, shas), query)}
 
     def discard(self, shas: Iterable[str]) -> None:
         """Forgets vectors that were deleted. Not needed for right results, only for memory."""
@@ -172,9 +174,14 @@ class _FloatRows:
 
     def nearest(self, query: FloatVector, limit: int, places: NDArray[np.intp] | None) -> tuple[list[int], list[float]]:
         """Places, nearest first, and their cosines."""
-        cosines = self.matrix[: self.count] @ query if places is None else self.matrix[places] @ query
+        cosines = self.cosines(query, places)
         best = _top(-cosines, limit)
         return (best if places is None else places[best]).tolist(), cosines[best].tolist()
+
+    def cosines(self, query: FloatVector, places: "NDArray[np.intp] | list[int] | None") -> FloatVector:
+        """One per place, None for all. Not by `@`: the linear algebra library sets every core to work on it, and their
+        waiting for each other keeps the question's embedding and the streams from running."""
+        return np.einsum("ij,j->i", self.matrix[: self.count] if places is None else self.matrix[places], query)
 
 
 class _BitRows:
