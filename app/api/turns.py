@@ -3,6 +3,7 @@
 Ids are checked against the user in SQL, every time: knowing a turn's id is no right to it.
 """
 
+import re
 from typing import Annotated
 
 from fastapi import APIRouter, Header, Query
@@ -14,6 +15,8 @@ from app.edge.inputs import TurnId
 from app.store import turns
 
 router = APIRouter(prefix="/api/turns", tags=["turns"])
+
+_EVENT_ID = re.compile("[0-9]{1,18}")
 
 
 @router.post("/{turn_id}/stop", status_code=204)
@@ -37,6 +40,6 @@ async def watch_turn(
     turn = await services.database.aread(lambda session: turns.get_turn(session, user_id, turn_id))
     if services.turns.get(turn_id) is None:
         return Response(status_code=204)
-    seen = int(last_event_id) if last_event_id and last_event_id.isascii() and last_event_id.isdecimal() else after
+    seen = int(last_event_id) if last_event_id and _EVENT_ID.fullmatch(last_event_id) else after
     headers = {"X-Turn-Id": turn.id, "X-Chat-Id": str(turn.chat_id or "")}
     return EventStream(lambda: services.turns.watch(turn_id, seen), headers=headers)

@@ -4,9 +4,10 @@ JSON can spell half of a surrogate pair, which is no character: no database and 
 would fail much later, as an error of Docent's.
 """
 
+from datetime import UTC, datetime
 from typing import Annotated
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, AwareDatetime, Field
 
 
 def _encodable(text: str) -> str:
@@ -22,6 +23,9 @@ InputText = Annotated[str, AfterValidator(_encodable)]
 
 RowId = Annotated[int, Field(ge=1, le=2**63 - 1)]
 """A row's id, in a body or a path: within what a row can have, so that a huge number is 422."""
+
+Moment = Annotated[AwareDatetime, Field(ge=datetime(1970, 1, 1, tzinfo=UTC), lt=datetime(9000, 1, 1, tzinfo=UTC))]
+"""A point in time with its zone, far enough from the ends of the calendar to be told in another zone."""
 
 TurnId = Annotated[str, Field(min_length=1, max_length=32, pattern="^[0-9A-Za-z_-]+$")]
 """A turn's id."""

@@ -105,4 +105,4 @@ def _current(request: Request) -> int | None:
     """The chat whose page sent the request."""
     _, _, number = request.headers.get("HX-Current-URL", "").rpartition("/chats/")
     number = number.partition("?")[0].partition("#")[0]
-    return int(number) if number.isdecimal() else None
+    return int(number) if number.isdecimal() and len(number) < 19 else None

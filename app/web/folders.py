@@ -14,6 +14,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from app.catalog import Catalog
 from app.edge.deps import Services, ServicesDep, UserDep
 from app.edge.errors import error_message
+from app.edge.inputs import RowId
 from app.errors import AppError
 from app.store import collections, jobs
 from app.store.collections import CollectionRow
@@ -61,7 +62,7 @@ def add_folder(request: Request, services: ServicesDep, user_id: UserDep, path: 
 
 
 @router.post("/ui/library/folders/{collection_id}/scan")
-def scan_folder(request: Request, collection_id: int, services: ServicesDep, user_id: UserDep) -> Response:
+def scan_folder(request: Request, collection_id: RowId, services: ServicesDep, user_id: UserDep) -> Response:
     """Compares the folder with the library now.
 
     Raises:
@@ -72,21 +73,21 @@ def scan_folder(request: Request, collection_id: int, services: ServicesDep, use
 
 
 @router.get("/ui/library/folders/{collection_id}/remove", response_class=HTMLResponse)
-def remove_dialog(collection_id: int, services: ServicesDep, user_id: UserDep) -> HTMLResponse:
+def remove_dialog(collection_id: RowId, services: ServicesDep, user_id: UserDep) -> HTMLResponse:
     """The question before a folder goes."""
     question = _remove_question(services, user_id, collection_id)
     return render_fragment(services, "library/_confirm.html", confirm=question)
 
 
 @router.get("/library/folders/{collection_id}/remove", response_class=HTMLResponse)
-def remove_page(request: Request, collection_id: int, services: ServicesDep, user_id: UserDep) -> HTMLResponse:
+def remove_page(request: Request, collection_id: RowId, services: ServicesDep, user_id: UserDep) -> HTMLResponse:
     """The same question as a page, for browsers without script."""
     question = _remove_question(services, user_id, collection_id)
     return render_page(services, request, user_id, "library/confirm.html", place="library", confirm=question)
 
 
 @router.post("/ui/library/folders/{collection_id}/remove")
-def remove_folder(request: Request, collection_id: int, services: ServicesDep, user_id: UserDep) -> Response:
+def remove_folder(request: Request, collection_id: RowId, services: ServicesDep, user_id: UserDep) -> Response:
     """Takes a folder or the sample out of the library; its files stay on disk.
 
     Raises:

@@ -15,6 +15,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from app.edge.deps import Services, ServicesDep, UserDep
 from app.edge.errors import error_message
+from app.edge.inputs import Moment, RowId
 from app.edge.uploads import receive_uploads
 from app.search.hits import SearchFilters
 from app.store import collections, documents
@@ -122,7 +123,7 @@ def working_fragment(
 
 @router.get("/ui/library/progress", response_class=HTMLResponse)
 def progress_fragment(
-    services: ServicesDep, user_id: UserDep, since: datetime | None = None, seen: int = 0, hide: bool = False
+    services: ServicesDep, user_id: UserDep, since: Moment | None = None, seen: int = 0, hide: bool = False
 ) -> HTMLResponse:
     """The progress box. `since` keeps the batch that the page watches once it is over, until `hide` asks for none.
 
@@ -139,20 +140,20 @@ def progress_fragment(
 
 
 @router.get("/library/remove/{document_id}", response_class=HTMLResponse)
-def remove_page(request: Request, document_id: int, services: ServicesDep, user_id: UserDep) -> HTMLResponse:
+def remove_page(request: Request, document_id: RowId, services: ServicesDep, user_id: UserDep) -> HTMLResponse:
     """The question before a document is removed, as a page for browsers without script."""
     confirm = _remove_question(services, user_id, document_id)
     return render_page(services, request, user_id, "library/confirm.html", place="library", confirm=confirm)
 
 
 @router.get("/ui/documents/{document_id}/remove", response_class=HTMLResponse)
-def remove_dialog(document_id: int, services: ServicesDep, user_id: UserDep) -> HTMLResponse:
+def remove_dialog(document_id: RowId, services: ServicesDep, user_id: UserDep) -> HTMLResponse:
     """The same question as a dialog."""
     return render_fragment(services, "library/_confirm.html", confirm=_remove_question(services, user_id, document_id))
 
 
 @router.post("/ui/documents/{document_id}/remove")
-def remove(request: Request, document_id: int, services: ServicesDep, user_id: UserDep) -> Response:
+def remove(request: Request, document_id: RowId, services: ServicesDep, user_id: UserDep) -> Response:
     """Removes a document with its passages.
 
     Raises:
@@ -176,7 +177,7 @@ def remove(request: Request, document_id: int, services: ServicesDep, user_id: U
 
 @router.post("/ui/documents/{document_id}/retry")
 def retry(
-    request: Request, document_id: int, services: ServicesDep, user_id: UserDep, back: str = "library"
+    request: Request, document_id: RowId, services: ServicesDep, user_id: UserDep, back: str = "library"
 ) -> Response:
     """Reads a failed document again.
 

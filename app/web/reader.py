@@ -12,6 +12,7 @@ from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import HTMLResponse, Response
 
 from app.edge.deps import Services, ServicesDep, UserDep
+from app.edge.inputs import RowId
 from app.errors import NotFoundError
 from app.render.highlight import reader_html
 from app.store import chats, chunks, documents
@@ -46,7 +47,7 @@ class Asked:
 
 
 def asked(
-    chunk: int | None = None, turn: Annotated[str | None, Query(max_length=64)] = None, n: int | None = None
+    chunk: RowId | None = None, turn: Annotated[str | None, Query(max_length=64)] = None, n: RowId | None = None
 ) -> Asked:
     """The query part of the reader's address."""
     return Asked(chunk, turn, n)
@@ -55,7 +56,7 @@ def asked(
 @router.get("/documents/{document_id}", response_class=HTMLResponse)
 def reader_page(
     request: Request,
-    document_id: int,
+    document_id: RowId,
     services: ServicesDep,
     user_id: UserDep,
     asked: Annotated[Asked, Depends(asked)],
@@ -99,7 +100,7 @@ def reader_page(
 
 
 @router.get("/ui/documents/{document_id}/state", response_class=HTMLResponse)
-def reader_state(document_id: int, services: ServicesDep, user_id: UserDep) -> Response:
+def reader_state(document_id: RowId, services: ServicesDep, user_id: UserDep) -> Response:
     """The state of a document that is being read: htmx asks until it can be shown, then loads the page anew.
 
     Raises:
