@@ -12,6 +12,7 @@ from typing import Any, cast
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -136,8 +137,9 @@ class ErrorResponses:
     async def _on_http(self, request: Request, error: HTTPException) -> Response:
         kinds: dict[int, type[AppError]] = {404: NotFoundError, 405: MethodNotAllowedError, 413: TooLargeError}
         kind = kinds.get(error.status_code, InvalidInputError if error.status_code < 500 else InternalError)
-        params = {"fields": "body"} if kind is InvalidInputError else None
-        return self(request, kind(params=params), error.headers, error.status_code)
+        answer = kind(params={"fields": "body"} if kind is InvalidInputError else None)
+        _log.info(kv("request_refused", path=request.url.path, status=error.status_code, code=answer.code))
+        return self(request, answer, error.headers, error.status_code)
 
 
 def _field(location: Sequence[object]) -> str:
@@ -147,7 +149,9 @@ def _field(location: Sequence[object]) -> str:
 
 
 class LastResort:
-    """Catches what no handler did, logs it once with its traceback, and answers `internal` if nothing was sent yet."""
+    """Catches what no handler did, logs it once with its traceback, and answers `internal` if nothing was sent yet.
+
+    A client that goes away in the middle of its own request is no failure: one plain line."""
 
     def __init__(self, app: ASGIApp, respond: ErrorResponses) -> None:
         self._app = app
@@ -164,6 +168,8 @@ class LastResort:
 
         try:
             await self._app(scope, receive, noting)
+        except ClientDisconnect:
+            _log.info(kv("request_left", method=scope["method"], path=scope["path"]))
         except Exception:
             if scope["type"] != "http":
                 raise

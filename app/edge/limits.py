@@ -4,6 +4,7 @@ Checked by the announced length, then counted as it arrives, so that a body of u
 Pure ASGI; the count ends a route's read with 413.
 """
 
+import logging
 from collections.abc import Collection
 
 from starlette.datastructures import Headers
@@ -13,10 +14,13 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.edge.errors import ErrorResponses
 from app.errors import TooLargeError
+from app.logs import kv
 
 BODY_MAX_BYTES = 1024 * 1024
 JSON_BYTES_PER_CHAR = 12
 """A character written as two JSON escapes; so a question at its limit fits whatever it holds."""
+
+_log = logging.getLogger(__name__)
 
 
 def body_limit(question_max_chars: int) -> int:
@@ -44,7 +48,9 @@ class BodyLimit:
             return
         announced = Headers(scope=scope).get("content-length", "0")
         if not announced.isdecimal() or int(announced) > self._limit:
-            await self._respond(Request(scope), TooLargeError())(scope, receive, send)
+            error = TooLargeError()
+            _log.info(kv("request_refused", path=scope["path"], status=error.status, code=error.code))
+            await self._respond(Request(scope), error)(scope, receive, send)
             return
         seen = 0
 

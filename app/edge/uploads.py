@@ -4,6 +4,7 @@ Owns the request side for API and pages alike: content type, announced and count
 leaves behind. Taking the body apart is `app.ingest.uploads`', making rows `app.ingest.sources`'.
 """
 
+import logging
 from dataclasses import dataclass
 
 import anyio.to_thread
@@ -14,6 +15,7 @@ from app.edge.deps import Services
 from app.errors import AppError, InvalidInputError, TooLargeError
 from app.ingest.sources import Outcome
 from app.ingest.uploads import Arrival, UploadReceiver
+from app.logs import kv
 from app.store import documents
 from app.store.documents import DocumentRow
 
@@ -21,6 +23,8 @@ REQUEST_FILES = 20
 """A request may be as long as this many files at their limit."""
 
 PIECE_BYTES = 256 * 1024
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +75,9 @@ async def _take(request: Request, receiver: UploadReceiver, limit: int) -> None:
 
 
 def _add(services: Services, user_id: int, arrivals: list[Arrival]) -> list[Uploaded]:
+    for arrival in arrivals:
+        if arrival.error is not None:
+            _log.info(kv("upload_refused", name=arrival.name, code=arrival.error.code))
     added = services.sources.add_uploads(user_id, arrivals)
     ids = [item.document_id for item in added if item is not None]
     found = services.database.read(lambda session: documents.get_rows(session, user_id, ids))
