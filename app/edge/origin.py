@@ -8,6 +8,7 @@ browser has on plain http in a home network. Tools that are no browser send neit
 
 import ipaddress
 import logging
+import re
 from collections.abc import Iterable
 from urllib.parse import urlsplit
 
@@ -20,6 +21,7 @@ from app.logs import kv
 
 _SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
 _OWN_SITES = frozenset({"same-origin", "none"})
+_BRACKETED = re.compile(r"\[[^\[\]]+\](:\d*)?")
 _DEFAULT_PORTS = {"http": ":80", "https": ":443"}
 
 _log = logging.getLogger(__name__)
@@ -69,12 +71,13 @@ class OriginCheck:
 
 def is_own_page(headers: Headers, host: str) -> bool:
     """Whether a changing request comes from a page of this origin, or from no page at all."""
-    site = headers.get("sec-fetch-site")
-    if site is not None:
-        return site in _OWN_SITES
-    origin = headers.get("origin")
-    if origin is None:
-        return True
+    sites, origins = headers.getlist("sec-fetch-site"), headers.getlist("origin")
+    if sites:
+        return _OWN_SITES.issuperset(sites)
+    return all(_is_same(origin, host) for origin in origins)
+
+
+def _is_same(origin: str, host: str) -> bool:
     scheme, separator, authority = origin.partition("://")
     default = _DEFAULT_PORTS.get(scheme.lower())
     if not separator or default is None:
@@ -84,14 +87,16 @@ def is_own_page(headers: Headers, host: str) -> bool:
 
 def host_name(host: str) -> str | None:
     """The name or address in a Host header, without port and brackets; None for what is no host."""
-    if not host or any(character in host for character in "/@?#\\ \t,"):
+    if not host or any(character in host for character in "/@?#%\\ \t,"):
         return None
     try:
         parts = urlsplit(f"//{host}")
         _ = parts.port
     except ValueError:
         return None
-    return parts.hostname.rstrip(".") if parts.hostname else None
+    if not parts.hostname or (host.startswith("[") and not _BRACKETED.fullmatch(host)):
+        return None
+    return parts.hostname.rstrip(".")
 
 
 def _is_address(name: str) -> bool:

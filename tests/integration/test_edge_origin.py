@@ -90,6 +90,10 @@ def test_only_own_pages_and_tools_may_change_things(method: str, headers: dict[s
         ("127.0.0.1:port", False),
         ("127.0.0.1, evil.example", False),
         ("[::1", False),
+        ("[::1].evil.example", False),
+        ("[::1]x:8642", False),
+        ("[fe80::1%25evil.example]", False),
+        ("%6cocalhost", False),
         ("", False),
         ("testserver", False),
     ],
@@ -109,3 +113,12 @@ def test_any_host_header_is_read_without_failing(host: str) -> None:
     """A name or None, never an error."""
     name = host_name(host)
     assert name is None or ("/" not in name and "@" not in name)
+
+
+@pytest.mark.parametrize("name", ["sec-fetch-site", "origin"])
+@pytest.mark.parametrize("foreign_first", [False, True])
+def test_a_header_sent_twice_counts_as_its_worse_half(name: str, foreign_first: bool) -> None:
+    """One good value does not cover for a foreign one beside it, in either order."""
+    pair = [(name, "same-origin"), (name, "cross-site")] if name != "origin" else [(name, OWN), (name, OTHER)]
+    answer = CHECKED.post("/api/chats/1", headers=pair[::-1] if foreign_first else pair)
+    assert (answer.status_code, answer.json()["error"]["code"]) == (403, "origin_refused")
