@@ -37,6 +37,9 @@ _ASKS_HOW = re.compile(
     r"wie|cómo|comment)\b|怎么|如何",
     re.IGNORECASE,
 )
+_OPTION = re.compile(r"[`*]*--?[A-Za-z]")
+_FRAGMENT = re.compile(r"[a-z]+[ ,;]|[,;)\]]|E\.g\.|For (?:example|instance)\b")
+"""An item or an example that goes on with what stands above it: it says little alone."""
 _COMMAND = re.compile(r"`[^`\n]*[\w-][^`\n]*`")
 
 
@@ -124,7 +127,8 @@ def _value(candidate: _Candidate, asked: set[str], told: dict[str, float], quest
     value = own + _HEADING_SHARE * context + _NEIGHBOUR_SHARE * around
     if own and re.search(r"\d", candidate.text) and _ASKS_NUMBER.search(question):
         value *= 1.25
-    if own and (candidate.is_code or _COMMAND.search(candidate.text)) and _ASKS_HOW.search(question):
+    is_command = candidate.is_code or (_COMMAND.search(candidate.text) and not _OPTION.match(candidate.text))
+    if own and is_command and _ASKS_HOW.search(question):
         value *= 1.15
     value += 0.02 / (1 + candidate.place)
     return value * _fitness(candidate) / (1 + _RANK_LOSS * candidate.rank)
@@ -139,7 +143,8 @@ def _fitness(candidate: _Candidate) -> float:
         return 0.5
     if candidate.text.rstrip().endswith("?") or _is_label(candidate.text.split()):
         return 0.6
-    return 1.0 if count <= 45 else max(0.3, 45 / count)
+    whole = 0.8 if _FRAGMENT.match(candidate.text) else 1.0
+    return whole if count <= 45 else max(0.3, 45 / count)
 
 
 def _is_label(words: Sequence[str]) -> bool:

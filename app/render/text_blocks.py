@@ -57,6 +57,8 @@ _ITEM = re.compile(r"\s*(?:[-*+•–:]|\(?\d{1,3}[.)]|#\.)\s+(?:\[[ xX]\]\s+)?"
 _OPTION = re.compile(r"\s*(?=--?[A-Za-z])")
 _CELLS = re.compile(r"\s*(?=[^\s|](?:[^\n|]{0,38}[^\s.!?,;:|])?[ ]{2,}\S)")
 """A row of a table set with blanks: a short first cell, then at least two of them."""
+_SPAN_CHARS = 1_000
+"""How far a code span may reach to either side of the start of a line."""
 _QUOTE = re.compile(r"\s*(?:>\s?)+")
 _DIRECTIVE = re.compile(r"\s*\.\.\s+([\w-]+)::\s*")
 _ADMONITION = re.compile(r"\s*(?:!!!|\?\?\?\+?|===)\s+")
@@ -148,7 +150,7 @@ class _Blocks:
         elif label := _ADMONITION.match(line):
             self._single(start + label.end(), end, "heading")
             self._nested = True
-        elif opener := _ITEM.match(line) or _OPTION.match(line) or _CELLS.match(line):
+        elif opener := _ITEM.match(line) or self._entry(start, line):
             self._close()
             self._nested = True
             self._text_line(start + opener.end(), end, line)
@@ -156,6 +158,22 @@ class _Blocks:
             quote = _QUOTE.match(line)
             begins = start + quote.end() if quote and not self._open else start
             self._text_line(begins, end, line)
+
+    def _entry(self, start: int, line: str) -> re.Match[str] | None:
+        """The start of an option or of a row of cells."""
+        found = _OPTION.match(line) or _CELLS.match(line)
+        return None if found is None or self._splits_code(start) else found
+
+    def _splits_code(self, start: int) -> bool:
+        """Whether a code span of the paragraph goes on over `start`: what looks like an option there is code."""
+        if self._open is None or self._open.kind != "prose":
+            return False
+        begin = max(self._open.start, start - _SPAN_CHARS)
+        if "`" not in self._text[begin:start]:
+            return False
+        stop = self._text.find("\n\n", start, start + _SPAN_CHARS)
+        spans = inline_code(self._text, begin, stop if stop > 0 else min(len(self._text), start + _SPAN_CHARS))
+        return any(first < start < last for first, last in spans)
 
     def _underlines(self, stripped: str) -> bool:
         """Whether a row of tildes or backticks underlines the line above: it is as long as that, a fence is short."""

@@ -53,6 +53,24 @@ def test_the_answer_says_what_it_is_and_begins_with_the_best_sentence() -> None:
     assert paragraphs[1].startswith("Restic currently defaults to a 16 MiB pack size. [1]")
 
 
+def test_a_code_span_over_two_lines_is_never_cut() -> None:
+    """Options at the start of a wrapped line are still inside of it."""
+    text = (
+        "Keep daily snapshots for a month and yearly ones for long, you can instead specify ``forget\n"
+        "--keep-within-daily 1m\n--keep-within-yearly 75y`` (note that ``1w`` is not known).\n"
+    )
+    said = answer("How do I keep snapshots for a month?", (passage(1, text),))
+    assert said.count("``") % 2 == 0
+    assert "``forget --keep-within-daily 1m --keep-within-yearly 75y``" in said
+
+
+def test_a_sentence_is_quoted_before_an_item_that_goes_on_with_one() -> None:
+    """An item in small letters says little without what stands above its list."""
+    text = "Old snapshots are removed by the forget command.\n\n- old snapshots removed by hand\n- something else\n"
+    first = answer("How are old snapshots removed?", (passage(1, text),)).split("\n\n")[1]
+    assert first.startswith("Old snapshots are removed by the forget command.")
+
+
 def test_every_quote_passes_the_citation_check_with_support() -> None:
     """The built-in answerer is held to the same check as a model."""
     text = answer("what pack size does restic default to?")

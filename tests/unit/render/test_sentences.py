@@ -34,6 +34,11 @@ def kinds(text: str) -> list[tuple[str, str]]:
         ("Das ist z.B. gut. Ja.", ["Das ist z.B. gut.", "Ja."]),
         ("It wraps\nover a line. Next\none.", ["It wraps\nover a line.", "Next\none."]),
         ("para one\n\npara two", ["para one", "para two"]),
+        (
+            "Say ``forget\n--keep 7d\n--keep-all 75y`` (or ``1w``). End.",
+            ["Say ``forget\n--keep 7d\n--keep-all 75y`` (or ``1w``).", "End."],
+        ),
+        ("Use these:\n- ``a`` is one\n- ``b`` is two", ["Use these:", "``a`` is one", "``b`` is two"]),
         ("See [the guide.](x.md) for it. End.", ["See [the guide.](x.md) for it.", "End."]),
     ],
 )
