@@ -77,10 +77,17 @@ def _gap(row: GapRow, answer: chats.MessageRow | None, threshold: float, when: s
         question=row.question,
         facts=f"{when} · {score if row.top_score else catalog.t('queries.no_hits')}",
         nearest=tuple(_near(source, catalog) for source in sources),
-        chat=f"/chats/{row.chat_id}" if row.chat_id is not None else "",
+        chat=_place(row.chat_id, answer),
         receipt=f"/turns/{answer.turn_id}" if answer else "",
         again="/?" + urlencode({"q": row.question}),
     )
+
+
+def _place(chat_id: int | None, answer: chats.MessageRow | None) -> str:
+    """Where the question stands in its chat; empty when the chat is gone."""
+    if chat_id is None:
+        return ""
+    return f"/chats/{chat_id}#turn-{answer.turn_id}" if answer else f"/chats/{chat_id}"
 
 
 def _near(source: Mapping[str, Any], catalog: Catalog) -> Near:

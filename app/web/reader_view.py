@@ -77,7 +77,7 @@ def citation(answer: MessageRow, n: int, catalog: Catalog) -> Citation | None:
     at = order.index(n)
     return Citation(
         n=n,
-        back=f"/chats/{answer.chat_id}#{answer.turn_id}",
+        back=f"/chats/{answer.chat_id}#{f'c-{answer.turn_id}-{n}' if n in places else f'turn-{answer.turn_id}'}",
         count=count,
         previous=reader_href(listed[at - 1], answer.turn_id) if at > 0 else "",
         next=reader_href(listed[at + 1], answer.turn_id) if at + 1 < len(listed) else "",

@@ -1,6 +1,6 @@
 """`/documents/{id}`: the text, opened at the passage an answer cites; and what is shown when it can't be."""
 
-import time
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -65,7 +65,9 @@ def test_the_reader_knows_the_answer_it_was_opened_from(client: TestClient, data
     assert '“Counts such as <span class="whole">keep-daily</span> may spread over a longer period.”' in page
     assert f'href="/documents/{cited}?chunk={second}&amp;turn=t1&amp;n=2#passage" rel="next"' in page
     assert 'rel="prev"' not in page
-    assert "#t1" in page.split('class="reader-back"', 1)[1][:80]
+    back = re.search(r'class="reader-back" href="([^"#]+)#([^"]+)"', page)
+    assert back
+    assert f'id="{back[2]}"' in client.get(back[1]).text
     assert "Citation 2 of 2" in client.get(f"/documents/{cited}?chunk={second}&turn=t1&n=2").text
 
 
@@ -172,13 +174,11 @@ def test_text_of_documents_is_never_markup(client: TestClient, database: Databas
     assert 'class="reader-text" hx-disable' in page
 
 
-def test_a_megabyte_of_text_is_served_quickly(client: TestClient, database: Database) -> None:
+def test_a_megabyte_of_text_is_one_page(client: TestClient, database: Database) -> None:
     """A long document is one page: it stays searchable with the browser's own search."""
     paragraph = "Some `code` and **words** about [a thing](b.md) that go on for a while. " * 6
     document = rows.add_document(database, "long.md", "\n\n".join([paragraph] * 2400))
     chunk = rows.passages_of(database, document)[2000].id
-    started = time.monotonic()
     page = client.get(f"/documents/{document}?chunk={chunk}")
     assert len(page.text) > 1_000_000
     assert 'id="passage"' in page.text
-    assert time.monotonic() - started < 3

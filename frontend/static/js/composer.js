@@ -145,4 +145,4 @@ if (left) {
   const live = new LiveTurn(left.dataset.question, (element) => left.replaceWith(element));
   follow(live, left.dataset.turn, null);
 }
-toEnd();
+if (!document.getElementById(location.hash.slice(1))) toEnd(); // an address may name a turn or a numeral of it
