@@ -115,7 +115,7 @@ async def chat_stream(
         attempt = Attempt(pool, endpoint, _request(endpoint, messages, tools), deadline)
         async with (
             aclosing(_pieces(attempt, _TextPath(content_filter))) as pieces,
-            aclosing(_with_loading_notice(pieces, endpoint.loading_notice_s)) as noticed,
+            aclosing(_with_loading_notice(pieces, attempt.asked, endpoint.loading_notice_s)) as noticed,
         ):
             async for piece in noticed:
                 yield piece
@@ -230,17 +230,25 @@ def _usage_piece(attempt: Attempt) -> StreamPiece:
     )
 
 
-async def _with_loading_notice(pieces: AsyncGenerator[Piece, None], after_s: float) -> AsyncGenerator[Piece, None]:
-    """Says once that the model is loading when the first piece takes long. Only that one is awaited by a task."""
+async def _with_loading_notice(
+    pieces: AsyncGenerator[Piece, None], asked: asyncio.Event, after_s: float
+) -> AsyncGenerator[Piece, None]:
+    """Says once that the model is loading when the first piece takes long after the request was `asked`.
+
+    Only the first piece is awaited by a task.
+    """
     first = asyncio.create_task(_next(pieces))
+    request = asyncio.create_task(asked.wait())
     try:
+        await asyncio.wait({first, request}, return_when=asyncio.FIRST_COMPLETED)
         done, _ = await asyncio.wait({first}, timeout=after_s)
         if not done:
             yield StreamPiece("notice", data={"code": "model_loading"})
         piece = await first
     finally:
         first.cancel()
-        await asyncio.gather(first, return_exceptions=True)
+        request.cancel()
+        await asyncio.gather(first, request, return_exceptions=True)
     if piece is None:
         return
     yield piece

@@ -59,6 +59,8 @@ class Attempt:
         self._deadline = math.inf if deadline is None else deadline
         self._running: _Clock = "first_token"
         self._until = math.inf
+        self.asked = asyncio.Event()
+        """Set once the request is on its way: making the client, which takes a second once, is no wait for the model."""
 
     async def events(self) -> AsyncGenerator[list[ProviderEvent], None]:
         """Events as they arrive, several at a time, never `Failed`. Ends when the server says so, or the stream does.
@@ -69,6 +71,7 @@ class Attempt:
         """
         try:
             await self._timed(self._exchange.prepare())
+            self.asked.set()
             self._start("first_token", self._endpoint.first_token_s)
             await self._timed(self._exchange.open())
             data = await self._read()
