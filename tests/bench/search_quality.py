@@ -60,7 +60,7 @@ def main() -> int:
         results += scifact(Path(folder))
         results += homelab(Path(folder), arguments.curve)
     for result in results:
-        print(result["name"], f"{result['value']:.4f}", result["limit"] if result["limit"] is not None else "-")
+        print(result["name"], f"{result['value']:.4f}", "-" if result["limit"] is None else f">= {result['limit']}")
     if arguments.out:
         arguments.out.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
     return int(any(result["limit"] is not None and result["value"] < result["limit"] for result in results))
