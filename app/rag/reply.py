@@ -60,7 +60,7 @@ class Attempt:
         self._running: _Clock = "first_token"
         self._until = math.inf
         self.asked = asyncio.Event()
-        """Set once the request is on its way: making the client, which takes a second once, is no wait for the model."""
+        """Set once the request is on its way: making the client, a second the first time, is no wait for the model."""
 
     async def events(self) -> AsyncGenerator[list[ProviderEvent], None]:
         """Events as they arrive, several at a time, never `Failed`. Ends when the server says so, or the stream does.
