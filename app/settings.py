@@ -13,8 +13,9 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 ROOT = Path(__file__).resolve().parent.parent
 
-EDITABLE = frozenset({"llm_base_url", "llm_api_key", "llm_model", "watch_dirs"})
-"""Fields the settings page may change; a value from the environment wins over the page and locks the field."""
+EDITABLE = frozenset({"llm_base_url", "llm_api_key", "llm_model"})
+"""Fields the settings page may change; a value from the environment wins over the page and locks the field. Folders
+are none of them: each is a row of `collections`, to which WATCH_DIRS adds its own at start."""
 
 SECRET = frozenset({"llm_api_key", "embed_api_key"})
 """Fields whose values never reach a page or a log; the page shows the last four characters."""

@@ -118,7 +118,6 @@ def context(services: Services, user_id: int, *, notice: str = "", **changes: An
     return {
         "folders": folders,
         "folders_busy": any(folder.scanning for folder in folders),
-        "folders_locked": services.settings.is_locked("watch_dirs"),
         "folders_hint": services.catalog.t("library.folders_hint", every=_every(services)),
         "folder_notice": notice,
         "folder_error": "",

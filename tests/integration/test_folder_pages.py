@@ -74,7 +74,28 @@ def test_a_folder_of_the_environment_is_locked(settings: Settings, tmp_path: Pat
     number = re.search(r"/ui/library/folders/(\d+)/scan", page)
     assert number
     assert client.post(f"/ui/library/folders/{number[1]}/remove").status_code == 409
+    assert 'name="path"' in page
     app.state.docent.database.close()
+
+
+def test_a_folder_taken_out_of_the_environment_stays_and_can_be_removed(settings: Settings, tmp_path: Path) -> None:
+    """Nothing vanishes because a line of `.env` did; only the lock is gone."""
+    folder = tmp_path / "fixed"
+    folder.mkdir()
+    fixed = Settings(_env_file=None, data_dir=settings.data_dir, watch_dirs=str(folder))  # type: ignore[arg-type]
+    before = create_app(fixed)
+    before.state.docent.folders.ensure_environment()
+    before.state.docent.database.close()
+    after = create_app(settings)
+    client = TestClient(after, base_url="http://127.0.0.1:8642")
+    after.state.docent.folders.ensure_environment()
+    page = client.get("/library").text
+    assert "Set by WATCH_DIRS" not in page
+    number = re.search(r"/ui/library/folders/(\d+)/remove", page)
+    assert number
+    assert client.post(f"/ui/library/folders/{number[1]}/remove", headers=HTMX).status_code == 200
+    assert str(folder) not in client.get("/library").text
+    after.state.docent.database.close()
 
 
 def test_the_sample_is_added_once_and_removed(client: TestClient, database: Database) -> None:

@@ -234,15 +234,14 @@ def test_a_broken_row_is_passed_over_with_a_warning(
 
 def test_a_snapshot_lies_under_the_environment_and_locks_nothing(database: Database, settings: Settings) -> None:
     """The environment wins; what the table gave is not taken for the environment's."""
-    changes = {"llm_base_url": "http://table/v1", "llm_model": "table", "watch_dirs": ["/a", "/b"]}
+    changes = {"llm_base_url": "http://table/v1", "llm_model": "table"}
     database.write(lambda s: stored.put(s, changes, LOCAL_USER_ID, NOW))
     environment = Settings(_env_file=None, data_dir=settings.data_dir, llm_model="environment")
     snapshot = database.read(lambda s: stored.effective(s, environment))
     assert (snapshot.llm_base_url, snapshot.llm_model) == ("http://table/v1", "environment")
-    assert [str(path) for path in snapshot.watch_dirs] == ["/a", "/b"]
     assert (snapshot.is_locked("llm_model"), snapshot.is_locked("llm_base_url")) == (True, False)
     views = stored.describe(environment, snapshot)
-    assert views["watch_dirs"].value == ["/a", "/b"]
+    assert set(views) == {"llm_api_key", "llm_base_url", "llm_model"}
     assert views["llm_model"].locked
 
 

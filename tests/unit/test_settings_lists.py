@@ -44,6 +44,14 @@ def test_editable_and_secret_fields_exist() -> None:
     assert set(Settings.model_fields) >= EDITABLE | SECRET
 
 
+def test_the_configuration_page_names_what_the_settings_page_can_change() -> None:
+    """ "On the settings page" stands in the rows of the editable fields and in no other."""
+    page = (ROOT / "docs/configuration.md").read_text(encoding="utf-8")
+    named = re.findall(r"^\| `([A-Z_]+)` \|.*\. On the settings page", page, re.MULTILINE)
+
+    assert {name.lower() for name in named} == EDITABLE
+
+
 def test_environment_values_lock_and_empty_ones_do_not(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """An empty variable counts as not set."""
     monkeypatch.setenv("LLM_MODEL", "qwen3:14b")
