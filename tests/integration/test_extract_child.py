@@ -129,13 +129,13 @@ def test_the_kernel_ends_a_document_that_used_up_its_cpu_time(note: Path, slow: 
         extractor.close()
 
 
-def test_a_document_that_needs_too_much_memory_is_too_large(note: Path, tmp_path: Path) -> None:
+def test_a_document_that_needs_too_much_memory_is_too_long(note: Path, tmp_path: Path) -> None:
     """Only that one: the next is read."""
     hungry = tmp_path / "hungry.md"
     hungry.write_bytes(b"- a\n" * 2_000_000)
     extractor = Extractor(Limits(memory_bytes=160 << 20))
     try:
-        assert reason_of(extractor, hungry)[0] == "too_large"
+        assert reason_of(extractor, hungry)[0] == "too_long"
         assert extractor.extract(note, note.name)[0].title == "Pump"
     finally:
         extractor.close()
@@ -144,8 +144,8 @@ def test_a_document_that_needs_too_much_memory_is_too_large(note: Path, tmp_path
 @pytest.mark.parametrize(
     ("killer", "reason"),
     [
-        (signal.SIGKILL, "too_large"),
-        (signal.SIGABRT, "too_large"),
+        (signal.SIGKILL, "too_long"),
+        (signal.SIGABRT, "too_long"),
         (signal.SIGSEGV, "corrupt"),
         (signal.SIGXCPU, "timeout"),
     ],

@@ -125,7 +125,7 @@ def test_bombs_end_within_the_limit_and_hurt_nobody(tmp_path: Path, note: Path) 
             part.write(b"a" * (1 << 20))
     extractor = Extractor(Limits(wall_s=15))
     try:
-        for bomb, reason in ((deep, "corrupt"), (zip_bomb, "too_large")):
+        for bomb, reason in ((deep, "corrupt"), (zip_bomb, "too_long")):
             with pytest.raises(IngestError) as caught:
                 extractor.extract(bomb, bomb.name)
             assert caught.value.reason == reason

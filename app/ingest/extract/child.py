@@ -84,11 +84,11 @@ def answer(request: dict[str, Any], limits: SizeLimits, send: Send) -> dict[str,
         path = Path(os.fsdecode(bytes.fromhex(request["path"])))
         extraction = extract(path, request["name"], limits, _progress(send))
         chunks = chunk(extraction)
-        return pack(extraction, chunks) if len(chunks) <= limits.max_chunks else {"error": "too_large"}
+        return pack(extraction, chunks) if len(chunks) <= limits.max_chunks else {"error": "too_long"}
     except IngestError as error:
         return {"error": error.reason}
     except MemoryError:
-        return {"error": "too_large", "last": True}
+        return {"error": "too_long", "last": True}
     except RecursionError:
         return {"error": "corrupt"}
     except Exception as error:  # noqa: BLE001 - the child's edge: one document's crash is an answer, not an exit

@@ -42,7 +42,7 @@ def extract(path: Path, name: str, limits: SizeLimits, on_page: OnPage | None = 
     if size == 0:
         raise IngestError("empty")
     if size > limits.max_bytes:
-        raise IngestError("too_large")
+        raise IngestError("too_long")
     family = sniff(head, path, name)
     if family == "pdf":
         extraction = import_module("app.ingest.extract.pdf").extract_pdf(path, on_page)
@@ -50,10 +50,10 @@ def extract(path: Path, name: str, limits: SizeLimits, on_page: OnPage | None = 
         extraction = import_module("app.ingest.extract.docx").extract_docx(path)
     else:
         if size > 4 * limits.max_chars:
-            raise IngestError("too_large")
+            raise IngestError("too_long")
         extraction = _extract_text(path.read_bytes(), family, name)
     if len(extraction.text) > limits.max_chars:
-        raise IngestError("too_large")
+        raise IngestError("too_long")
     return replace(extraction, title=shortened(extraction.title))
 
 

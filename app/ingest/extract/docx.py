@@ -31,7 +31,7 @@ def extract_docx(path: Path) -> Extraction:
     """Reads a Word document: headings, lists, tables, notes. Title: its first level-one heading.
 
     Raises:
-        IngestError: corrupt, encrypted, no_text, or too_large for a zip bomb.
+        IngestError: corrupt, encrypted, no_text, or too_long for a zip bomb.
     """
     check_zip(path)
     no_pictures = _mammoth.images.img_element(_no_picture)

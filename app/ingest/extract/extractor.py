@@ -140,7 +140,7 @@ def _meaning(code: int) -> IngestReason:
         return "timeout"
     if code in (-signal.SIGKILL, -signal.SIGABRT, -signal.SIGTRAP, -signal.SIGILL):
         # The kernel's out-of-memory killer, or native code that could get no more memory and gave up.
-        return "too_large"
+        return "too_long"
     return "corrupt" if code < 0 else "internal"
 
 

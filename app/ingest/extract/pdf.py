@@ -39,13 +39,13 @@ def extract_pdf(path: Path, on_page: Callable[[int, int], None] | None = None) -
     Title: the largest heading of the first page, else the document's own title.
 
     Raises:
-        IngestError: encrypted, corrupt, no_text, or too_large for more than `MAX_PAGES` pages.
+        IngestError: encrypted, corrupt, no_text, or too_long for more than `MAX_PAGES` pages.
     """
     document = _open(path)
     try:
         total = len(document)
         if total > MAX_PAGES:
-            raise IngestError("too_large")
+            raise IngestError("too_long")
         pages: list[PageLines] = []
         unread = 0
         for index in range(total):

@@ -40,7 +40,7 @@ def check_zip(path: Path) -> None:
     no office format has one, and entities are declared there.
 
     Raises:
-        IngestError: too_large (a bomb), encrypted, or corrupt.
+        IngestError: too_long (a bomb), encrypted, or corrupt.
     """
     try:
         with zipfile.ZipFile(path) as archive:
@@ -58,9 +58,9 @@ def check_zip(path: Path) -> None:
 
 def _check_sizes(entries: int, unpacked: int, packed: int) -> None:
     if entries > MAX_ENTRIES or unpacked > MAX_UNPACKED:
-        raise IngestError("too_large")
+        raise IngestError("too_long")
     if unpacked > RATIO_FREE and unpacked > MAX_RATIO * packed:
-        raise IngestError("too_large")
+        raise IngestError("too_long")
 
 
 def _unpack(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, unpacked: int, packed: int) -> int:

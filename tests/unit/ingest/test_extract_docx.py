@@ -63,14 +63,14 @@ def test_a_word_file_that_unpacks_to_a_hundredfold_is_refused(tmp_path: Path) ->
     )
 
     assert path.stat().st_size < 200_000
-    assert reason_of(path) == "too_large"
+    assert reason_of(path) == "too_long"
 
 
 def test_a_word_file_with_ten_thousand_parts_is_refused(tmp_path: Path) -> None:
     """Whatever they hold."""
     path = word_file(tmp_path, f"<w:document {WORD}/>", **{f"x{n}": "" for n in range(10_001)})
 
-    assert reason_of(path) == "too_large"
+    assert reason_of(path) == "too_long"
 
 
 def test_a_word_file_that_declares_entities_is_refused(tmp_path: Path) -> None:

@@ -167,4 +167,4 @@ def test_a_pdf_of_too_many_pages_is_refused_unread(tmp_path: Path) -> None:
     trailer = b"trailer<</Size 5/Root 1 0 R>>\nstartxref\n%d\n%%%%EOF" % len(body)
     path = put(tmp_path, "a.pdf", body + b"xref\n0 5\n0000000000 65535 f \n" + table + trailer)
 
-    assert reason_of(path) == "too_large"
+    assert reason_of(path) == "too_long"

@@ -80,9 +80,9 @@ def test_size_limits_are_kept(tmp_path: Path) -> None:
     """Bytes of the file, and characters of the text."""
     path = put(tmp_path, "a.txt", b"word " * 100)
 
-    assert reason_of(path, limits=SizeLimits(max_bytes=100)) == "too_large"
-    assert reason_of(path, limits=SizeLimits(max_chars=100)) == "too_large"
-    assert reason_of(path, limits=SizeLimits(max_chars=400)) == "too_large"
+    assert reason_of(path, limits=SizeLimits(max_bytes=100)) == "too_long"
+    assert reason_of(path, limits=SizeLimits(max_chars=100)) == "too_long"
+    assert reason_of(path, limits=SizeLimits(max_chars=400)) == "too_long"
 
 
 def test_what_is_no_readable_file_is_never_waited_for(tmp_path: Path) -> None:

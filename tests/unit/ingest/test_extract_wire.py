@@ -56,19 +56,19 @@ def test_a_failed_document_does_not_end_the_loop(tmp_path: Path) -> None:
     assert messages[1]["extraction"]["text"] == "x"
 
 
-def test_a_document_of_too_many_passages_is_too_large(tmp_path: Path) -> None:
+def test_a_document_of_too_many_passages_is_too_long(tmp_path: Path) -> None:
     """The index is not flooded by one small file."""
     path = tmp_path / "a.md"
     path.write_text("# x\n" * 50)
 
     messages, _ = ask(request(path), limits=SizeLimits(max_chunks=10))
 
-    assert messages[0]["error"] == "too_large"
+    assert messages[0]["error"] == "too_long"
 
 
 @pytest.mark.parametrize(
     ("crash", "error", "last"),
-    [(MemoryError(), "too_large", True), (RecursionError(), "corrupt", None), (KeyError("x"), "internal", None)],
+    [(MemoryError(), "too_long", True), (RecursionError(), "corrupt", None), (KeyError("x"), "internal", None)],
 )
 def test_a_crash_is_an_answer(tmp_path: Path, crash: Exception, error: str, last: bool | None) -> None:
     """Out of memory ends the process after it said so; a bug names its place and nothing of the document."""
