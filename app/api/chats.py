@@ -65,12 +65,22 @@ async def delete_chat(chat_id: RowId, services: ServicesDep, user_id: UserDep) -
 
 
 async def remove_chat(services: Services, user_id: int, chat_id: int) -> None:
-    """As the route does."""
+    """As the route does. A question that comes in between goes with the chat, and its turn is stopped as well."""
+
+    def remove(session: Session) -> str | None:
+        late = turns.running_turn(session, user_id, chat_id)
+        chats.delete_chat(session, user_id, chat_id)
+        return late
+
     running = await services.database.aread(lambda session: turns.running_turn(session, user_id, chat_id))
-    if running is not None:
-        services.turns.stop(running)
-        await services.turns.finished(running)
-    await services.database.awrite(lambda session: chats.delete_chat(session, user_id, chat_id))
+    await _end(services, running)
+    await _end(services, await services.database.awrite(remove))
+
+
+async def _end(services: Services, turn_id: str | None) -> None:
+    if turn_id is not None:
+        services.turns.stop(turn_id)
+        await services.turns.finished(turn_id)
 
 
 @router.get("/chats/{chat_id}/active", response_model=None)

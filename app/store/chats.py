@@ -121,6 +121,8 @@ def delete_chat(session: Session, user_id: int, chat_id: int) -> None:
         NotFoundError: `chat_not_found`.
     """
     get_chat(session, user_id, chat_id)
+    # Unlinked first: each message is its answer's parent, and SQLite follows a cascade no deeper than 1,000 rows.
+    session.execute(update(Message).where(Message.chat_id == chat_id).values(parent_id=None))
     session.execute(delete(Chat).where(_owned(user_id, chat_id)))
 
 

@@ -203,8 +203,8 @@ def save_drafts(session: Session, drafts: Iterable[tuple[int, str, str]]) -> Non
         session.connection().execute(_SAVE_DRAFT, rows)
 
 
-def settle_turn(session: Session, settled: SettledTurn) -> None:
-    """Writes the final answer and the final state of its turn."""
+def settle_turn(session: Session, settled: SettledTurn) -> bool:
+    """Writes the final answer and the final state of its turn; whether it is still there: its chat may be removed."""
     session.execute(
         update(Message)
         .where(Message.id == settled.message_id)
@@ -216,7 +216,7 @@ def settle_turn(session: Session, settled: SettledTurn) -> None:
             sources=[dict(source) for source in settled.sources],
         )
     )
-    session.execute(
+    written = session.execute(
         update(Turn)
         .where(Turn.id == settled.turn_id)
         .values(
@@ -228,7 +228,9 @@ def settle_turn(session: Session, settled: SettledTurn) -> None:
             numbers=settled.numbers,
             prompt=None if settled.prompt is None else [dict(message) for message in settled.prompt],
         )
+        .returning(Turn.id)
     )
+    return written.first() is not None
 
 
 def interrupt_turn(session: Session, turn_id: str, now: datetime) -> None:

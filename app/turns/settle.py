@@ -61,10 +61,10 @@ class Ending:
 
 def settle(session: Session, ending: Ending, stats: TurnStats, draft: Draft, *, now: datetime) -> None:
     """Writes the end of a turn: the answer with the text it has, the turn's state and numbers, and for an `answer` the
-    row of the log of questions. Sets `stats.outcome`."""
+    row of the log of questions, unless its chat was removed meanwhile. Sets `stats.outcome`."""
     state, status, outcome = _STATES[ending.end]
     stats.outcome = outcome
-    turns.settle_turn(
+    is_there = turns.settle_turn(
         session,
         turns.SettledTurn(
             turn_id=stats.turn,
@@ -82,7 +82,7 @@ def settle(session: Session, ending: Ending, stats: TurnStats, draft: Draft, *, 
             now=now,
         ),
     )
-    if ending.query is not None:
+    if ending.query is not None and is_there:
         queries.add_query(session, ending.query)
 
 

@@ -218,6 +218,9 @@ def upgrade() -> None:
     with op.batch_alter_table("messages", schema=None) as batch_op:
         batch_op.create_index("ix_messages_chat", ["chat_id", "id"], unique=False)
         batch_op.create_index(
+            batch_op.f("ix_messages_parent_id"), ["parent_id"], unique=False
+        )
+        batch_op.create_index(
             batch_op.f("ix_messages_turn_id"), ["turn_id"], unique=False
         )
 
@@ -459,6 +462,7 @@ def downgrade() -> None:
     op.drop_table("turns")
     with op.batch_alter_table("messages", schema=None) as batch_op:
         batch_op.drop_index(batch_op.f("ix_messages_turn_id"))
+        batch_op.drop_index(batch_op.f("ix_messages_parent_id"))
         batch_op.drop_index("ix_messages_chat")
 
     op.drop_table("messages")
