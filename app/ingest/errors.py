@@ -26,9 +26,9 @@ IngestReason = Literal[
     "internal",
 ]
 """empty: no bytes, or white space only. no_text: pages but no text in them. encrypted: needs a password. corrupt: not
-what its type promises, or broken off. unsupported: a type nobody here reads. too_large: over UPLOAD_MAX_MB.
-too_long: more text, pages or memory than one document may take, as it lies or unpacked. timeout: over the time limit. vanished: the file is gone. unreadable: no permission. internal: the
-parser crashed in a way that is Docent's fault."""
+what its type promises, or broken off. unsupported: a type nobody here reads. too_large: over UPLOAD_MAX_MB. too_long:
+more text, pages or memory than one document may take, as it lies or unpacked. timeout: over the time limit. vanished:
+the file is gone. unreadable: no permission. internal: the parser crashed in a way that is Docent's fault."""
 
 REASONS: frozenset[str] = frozenset(get_args(IngestReason))
 

@@ -99,7 +99,8 @@ class Scanner:
 
         Raises:
             FolderError: `folder_missing`, `folder_unreadable`, or `folder_empty`: nothing is there although documents
-                are known, which looks like a disk that is not mounted; nothing is changed.
+                are known, which looks like a disk that is not mounted; nothing is changed, unless the job says that it
+                may be so.
             LeaseLostError: when the job is no longer this worker's.
         """
         collection_id = int(job.payload["collection_id"])
@@ -109,7 +110,8 @@ class Scanner:
         root = Path(row.root)
         found = walk(root, only=SAMPLE_ONLY if row.kind == "sample" else (), without=self._settings.data_dir)
         known = self._database.read(lambda session: intake.list_files(session, collection_id))
-        if not found.files and any(not file.is_removed for file in known):
+        may_be_empty = bool(job.payload.get("may_be_empty")) and not found.unread
+        if not found.files and not may_be_empty and any(not file.is_removed for file in known):
             raise FolderError("folder_empty", params={"path": row.root})
         self._skipped = Counter(found.skipped)
         plan = self._compare(root, found, known)

@@ -75,8 +75,9 @@ class WatchedFolders:
 
         return self._done(work)
 
-    def request_scan(self, user_id: int, collection_id: int) -> None:
-        """Asks for a scan now.
+    def request_scan(self, user_id: int, collection_id: int, *, may_be_empty: bool = False) -> None:
+        """Asks for a scan now. With `may_be_empty` a folder in which nothing is left loses its documents; without, that
+        is taken for a disk that is not mounted.
 
         Raises:
             NotFoundError: when the collection is not the user's to change.
@@ -87,7 +88,7 @@ class WatchedFolders:
             row = collections.get_collection(session, user_id, collection_id, to_change=True)
             if row.root is None:
                 raise InvalidInputError("collection_without_folder")
-            jobs.enqueue(session, [jobs.scan_job(collection_id)], self._clock.now())
+            jobs.enqueue(session, [jobs.scan_job(collection_id, may_be_empty=may_be_empty)], self._clock.now())
 
         self._done(work)
 

@@ -243,9 +243,9 @@ def embed_job(document_id: int) -> NewJob:
     return NewJob("embed", f"embed:{document_id}", document_id)
 
 
-def scan_job(collection_id: int) -> NewJob:
-    """The job that compares a folder with the database."""
-    return NewJob("scan", scan_key(collection_id), None, {"collection_id": collection_id})
+def scan_job(collection_id: int, *, may_be_empty: bool = False) -> NewJob:
+    """The job that compares a folder with the database; `may_be_empty`: a person said that nothing is in it."""
+    return NewJob("scan", scan_key(collection_id), None, {"collection_id": collection_id, "may_be_empty": may_be_empty})
 
 
 def scan_key(collection_id: int) -> str:

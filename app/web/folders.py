@@ -6,7 +6,7 @@ Owns the fragments under `/ui/library/folders` and `/ui/library/sample`. What a 
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Form, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
@@ -35,6 +35,7 @@ class Folder:
     root: str
     facts: str
     problem: str
+    emptied: bool
     locked: bool
     scanning: bool
     sample: bool
@@ -72,17 +73,42 @@ def scan_folder(request: Request, collection_id: RowId, services: ServicesDep, u
     return _answer(services, request, user_id)
 
 
+@router.get("/ui/library/folders/{collection_id}/empty", response_class=HTMLResponse)
+def empty_dialog(collection_id: RowId, services: ServicesDep, user_id: UserDep) -> HTMLResponse:
+    """The question before an emptied folder's documents go."""
+    question = _question(services, user_id, collection_id, "empty")
+    return render_fragment(services, "library/_confirm.html", confirm=question)
+
+
+@router.get("/library/folders/{collection_id}/empty", response_class=HTMLResponse)
+def empty_page(request: Request, collection_id: RowId, services: ServicesDep, user_id: UserDep) -> HTMLResponse:
+    """The same question as a page, for browsers without script."""
+    question = _question(services, user_id, collection_id, "empty")
+    return render_page(services, request, user_id, "library/confirm.html", place="library", confirm=question)
+
+
+@router.post("/ui/library/folders/{collection_id}/empty")
+def accept_empty(request: Request, collection_id: RowId, services: ServicesDep, user_id: UserDep) -> Response:
+    """Compares the folder with the library now, and takes it as it is, even empty.
+
+    Raises:
+        NotFoundError: when it is not watched any more.
+    """
+    services.folders.request_scan(user_id, collection_id, may_be_empty=True)
+    return _answer(services, request, user_id, oob=True)
+
+
 @router.get("/ui/library/folders/{collection_id}/remove", response_class=HTMLResponse)
 def remove_dialog(collection_id: RowId, services: ServicesDep, user_id: UserDep) -> HTMLResponse:
     """The question before a folder goes."""
-    question = _remove_question(services, user_id, collection_id)
+    question = _question(services, user_id, collection_id, "remove")
     return render_fragment(services, "library/_confirm.html", confirm=question)
 
 
 @router.get("/library/folders/{collection_id}/remove", response_class=HTMLResponse)
 def remove_page(request: Request, collection_id: RowId, services: ServicesDep, user_id: UserDep) -> HTMLResponse:
     """The same question as a page, for browsers without script."""
-    question = _remove_question(services, user_id, collection_id)
+    question = _question(services, user_id, collection_id, "remove")
     return render_page(services, request, user_id, "library/confirm.html", place="library", confirm=question)
 
 
@@ -159,7 +185,7 @@ def _folder(services: Services, row: CollectionRow, scan: ScanState | None) -> F
     else:
         when = catalog.when(row.scanned_at, services.clock.now())
         words.append(catalog.t("library.folder_scanned", when=when))
-    if scan is not None:
+    if scan is not None and row.kind != "sample":  # what Docent's own folder holds besides is nobody's concern
         words += _skipped_words(scan.result, catalog)
     problem = ""
     if scan is not None and scan.state == "failed" and scan.error:
@@ -171,6 +197,7 @@ def _folder(services: Services, row: CollectionRow, scan: ScanState | None) -> F
         root="" if row.kind == "sample" else shown_name(row.root or ""),
         facts=" · ".join(words),
         problem=problem,
+        emptied=scan is not None and scan.error == "folder_empty",
         locked=services.folders.is_locked(row),
         scanning=scanning,
         sample=row.kind == "sample",
@@ -197,14 +224,14 @@ def _every(services: Services) -> str:
     return services.catalog.seconds(round(services.settings.watch_rescan_s * 1000))
 
 
-def _remove_question(services: Services, user_id: int, collection_id: int) -> dict[str, str]:
+def _question(services: Services, user_id: int, collection_id: int, what: Literal["remove", "empty"]) -> dict[str, str]:
     row = services.database.read(lambda session: collections.get_collection(session, user_id, collection_id))
-    catalog, kind = services.catalog, "sample" if row.kind == "sample" else "folder"
+    catalog, kind = services.catalog, "sample" if what == "remove" and row.kind == "sample" else "folder"
     return {
-        "action": f"/ui/library/folders/{collection_id}/remove",
+        "action": f"/ui/library/folders/{collection_id}/{what}",
         "back": "/library",
-        "title": catalog.t(f"library.remove_{kind}_title", name=shown_name(row.name)),
-        "loses": catalog.t(f"library.remove_{kind}_loses", n=row.documents),
+        "title": catalog.t(f"library.{what}_{kind}_title", name=shown_name(row.name)),
+        "loses": catalog.t(f"library.{what}_{kind}_loses", n=row.documents),
         "more": "",
-        "verb": catalog.t(f"library.remove_{kind}_verb"),
+        "verb": catalog.t(f"library.{what}_{kind}_verb"),
     }

@@ -11,6 +11,7 @@ from app.catalog import load_catalog
 from app.main import create_app
 from app.settings import Settings
 from app.store.engine import Database
+from tests.ingest_library import IngestLibrary
 
 HTMX = {"HX-Request": "true"}
 
@@ -59,6 +60,31 @@ def test_a_folder_that_can_not_be_watched_says_why(
         assert page.status_code == 422
         assert sentence in page.text
         assert f'value="{path}"' in page.text
+
+
+def test_an_emptied_folder_asks_whether_it_is_meant_to_be(
+    client: TestClient, database: Database, settings: Settings, tmp_path: Path
+) -> None:
+    """Its documents are kept until a person says that there is nothing in it; the question names their number."""
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    (folder / "a.md").write_text("# Apples\n\nThey are kept in the cellar.\n")
+    client.post("/ui/library/folders", data={"path": str(folder)}, headers=HTMX)
+    with IngestLibrary(settings).start() as library:
+        library.settle()
+        (row,) = library.rows()
+        assert "It is meant to be empty" not in client.get("/library").text
+        (folder / "a.md").unlink()
+        library.scan(row.collection_id)
+        page = client.get("/library").text
+        assert "Is its disk mounted? They are kept." in page
+        assert f'href="/library/folders/{row.collection_id}/empty"' in page
+        for place in ("/ui", ""):
+            assert "Its 1 document goes" in client.get(f"{place}/library/folders/{row.collection_id}/empty").text
+        client.post(f"/ui/library/folders/{row.collection_id}/empty", headers=HTMX)
+        library.settle()
+        assert library.rows() == []
+    assert "It is meant to be empty" not in client.get("/library").text
 
 
 def test_a_folder_of_the_environment_is_locked(settings: Settings, tmp_path: Path) -> None:

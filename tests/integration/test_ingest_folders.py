@@ -126,6 +126,25 @@ def test_a_folder_that_is_not_there_deletes_nothing(settings: Settings, root: Pa
         assert found(library, "apples")
 
 
+def test_a_folder_that_is_said_to_be_empty_loses_its_documents(settings: Settings, root: Path) -> None:
+    """Only then, and for that scan alone; the folder stays watched."""
+    fill(root, a=sections("apples"))
+    with IngestLibrary(settings).start() as library:
+        collection_id = watch(library, root)
+        (root / "a.md").unlink()
+        assert library.scan(collection_id).error == "folder_empty"
+        library.folders.request_scan(USER, collection_id, may_be_empty=True)
+        library.settle()
+        state = library.scan_state(collection_id)
+        assert (state.state, state.error, state.result["removed"]) == ("done", None, 1)
+        assert library.rows() == []
+        assert_sound(library)
+        fill(root, a=sections("apples"))
+        library.scan(collection_id)
+        (root / "a.md").unlink()
+        assert library.scan(collection_id).error == "folder_empty"
+
+
 def test_secrets_tools_and_binaries_are_passed_over_and_counted(settings: Settings, root: Path) -> None:
     """Nothing of them becomes a row; office formats nobody reads yet do, since a person would look for them."""
     fill(root, a=sections("apples"))
