@@ -18,9 +18,10 @@ from app.search.words import Term
 from app.store.models import Chunk
 from app.store.prepared import Prepared
 
-POSTINGS = (6_000, 12_000)
+POSTINGS = (4_000, 8_000)
 """Rows that a query may touch, a fifth of the index within these bounds: terms are taken by rarity until they are used
-up. Common words cost most and tell least: on SciFact (5,825 chunks) 6,000 find as well as 20,000, 2,500 don't."""
+up. Common words cost most and tell least: on SciFact (5,825 chunks) and the homelab questions 4,000 find as well as
+6,000 or 20,000 once vectors join in, 3,000 don't; a row costs 1.5 µs."""
 
 MATCH_TERMS = 64
 """Terms of a query at most; a pasted page has hundreds."""
