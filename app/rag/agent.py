@@ -1,4 +1,4 @@
-"""One turn with the model: asks, passes on what it says, and judges whether that is an answer.
+"""One turn with the model: asks, passes on what it says, judges whether that is an answer, asks once more if not.
 
 Owns the order of requests and their count; what a reply is made of is `app.rag.llm`'s, what becomes of the pieces
 `app.api.chat`'s. Called once per turn, grounded or deflected.
@@ -11,7 +11,9 @@ from typing import Any, Protocol, TypeVar
 
 from app.rag.context import Prompt
 from app.rag.errors import LLMError, MalformedReplyError
-from app.rag.pieces import ChatFn, DocRef, StreamPiece, ToolCallPiece
+from app.rag.pieces import ChatFn, ChatMessages, DocRef, StreamPiece, ToolCallPiece
+from app.rag.prompts import with_correction
+from app.rag.scaffolding import ScaffoldingFilter
 from app.rag.turn import TurnStats
 
 _T = TypeVar("_T")
@@ -49,34 +51,38 @@ async def run_agent(
     """Yields content, thinking, retry and notice pieces of the answer; usage goes into `stats`, as do requests
     (`rounds`) and retries.
 
-    With `toolbox=None` there is one request without tools, and native tool calls in its reply are neither run nor
-    shown. White space is held until the first visible character. When the server says that the prompt is too long, it
-    is repacked and asked once more (notice `context_trimmed`).
+    With `toolbox=None` requests offer no tools, and native tool calls in a reply are neither run nor shown. Leaked
+    tool syntax is filtered from the content (`scaffold_stripped`). A reply without visible text is asked for once more,
+    the correction line in the system message; at most once a turn. White space is held until the first visible
+    character. When the server says that the prompt is too long, it is repacked and asked once more (notice
+    `context_trimmed`).
 
     Raises:
-        MalformedReplyError: when the reply holds no visible text.
+        MalformedReplyError: when the second reply holds no visible text either.
         LLMError: when the reply cannot be had, or broke off.
     """
     reply = _Reply(stats)
     async with _closing(_request(prompt, reply, chat=chat, tools=None)) as pieces:
         async for piece in pieces:
             yield piece
-    _judge(reply)
-
-
-def _judge(reply: "_Reply") -> None:
-    """Says whether the turn's last reply is an answer: it is when it holds visible text, whatever else it holds."""
+    if reply.visible:
+        return
+    async with _closing(_request(prompt, reply, chat=chat, tools=None, correct=True)) as pieces:
+        async for piece in pieces:
+            yield piece
     if not reply.visible:
         raise MalformedReplyError
+    stats.recovered = True
 
 
 async def _request(
-    prompt: Prompt, reply: "_Reply", *, chat: ChatFn, tools: Tools | None
+    prompt: Prompt, reply: "_Reply", *, chat: ChatFn, tools: Tools | None, correct: bool = False
 ) -> AsyncGenerator[StreamPiece]:
     """One reply; a second request after a context overflow, with fewer passages."""
     while True:
         try:
-            async with _closing(_ask(prompt, reply, chat=chat, tools=tools)) as pieces:
+            messages = with_correction(prompt.messages) if correct else prompt.messages
+            async with _closing(_ask(messages, reply, chat=chat, tools=tools)) as pieces:
                 async for piece in pieces:
                     yield piece
             return
@@ -99,12 +105,19 @@ def _too_long(error: LLMError) -> LLMError:
     )
 
 
-async def _ask(prompt: Prompt, reply: "_Reply", *, chat: ChatFn, tools: Tools | None) -> AsyncGenerator[StreamPiece]:
+async def _ask(
+    messages: ChatMessages, reply: "_Reply", *, chat: ChatFn, tools: Tools | None
+) -> AsyncGenerator[StreamPiece]:
+    """One request with a filter of its own; what that removed is counted however the request ends."""
     reply.begin()
-    async with _closing(chat(prompt.messages, tools=tools)) as pieces:
-        async for piece in pieces:
-            if (shown := reply.take(piece)) is not None:
-                yield shown
+    content_filter = ScaffoldingFilter()
+    try:
+        async with _closing(chat(messages, tools=tools, content_filter=content_filter)) as pieces:
+            async for piece in pieces:
+                if (shown := reply.take(piece)) is not None:
+                    yield shown
+    finally:
+        reply.count_stripped(content_filter.stripped_chars)
 
 
 class _Reply:
@@ -136,6 +149,9 @@ class _Reply:
                 return piece
             case "notice" | "tool":
                 return piece
+
+    def count_stripped(self, chars: int) -> None:
+        self._stats.scaffold_stripped += chars
 
     def _content(self, text: str) -> StreamPiece | None:
         if not self.visible:

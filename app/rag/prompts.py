@@ -11,6 +11,7 @@ are made inert in it, both reversibly: `parse_passages` gives back the exact tex
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from app.rag.pieces import ChatMessages, Passage
 
@@ -30,6 +31,13 @@ CORRECTION_LINE = (
     "function calls and no call syntax of any kind."
 )
 """Folded into the single system message when an empty reply is asked for once more."""
+
+
+def with_correction(messages: ChatMessages) -> list[dict[str, Any]]:
+    """The same messages with `CORRECTION_LINE` at the end of the single system message (one is safe everywhere)."""
+    first, *rest = (dict(message) for message in messages)
+    return [{**first, "content": f"{first['content']}\n\n{CORRECTION_LINE}"}, *rest]
+
 
 _GROUNDED = f"""\
 You are Docent. You answer questions from the documents of the person who asks.

@@ -11,8 +11,8 @@ from app.rag.agent import AgentHolder, run_agent
 from app.rag.context import Prompt, pack
 from app.rag.errors import LLMError, MalformedReplyError
 from app.rag.gate import Gate
-from app.rag.pieces import ChatMessages, StreamPiece, ToolCallPiece
-from app.rag.prompts import PastTurn, parse_passages
+from app.rag.pieces import ChatMessages, ContentFilter, StreamPiece, ToolCallPiece
+from app.rag.prompts import CORRECTION_LINE, PastTurn, parse_passages
 from app.rag.turn import TurnStats
 from app.search.hits import Hit
 from app.settings import Settings
@@ -26,17 +26,23 @@ class ScriptedChat:
     def __init__(self, *replies: Sequence[Step]) -> None:
         self.replies = list(replies)
         self.requests: list[tuple[list[Mapping[str, Any]], object]] = []
+        self.filters: list[ContentFilter] = []
         self.closed = 0
 
     async def __call__(
-        self, messages: ChatMessages, *, tools: object, content_filter: object = None
+        self, messages: ChatMessages, *, tools: object, content_filter: ContentFilter | None = None
     ) -> AsyncIterator[StreamPiece | ToolCallPiece]:
+        assert content_filter is not None
         self.requests.append((list(messages), tools))
+        self.filters.append(content_filter)
         try:
             for step in self.replies.pop(0):
                 if isinstance(step, Exception):
                     raise step
+                if isinstance(step, StreamPiece) and step.kind == "content":
+                    step = StreamPiece("content", content_filter.feed(step.text))
                 yield step
+            yield StreamPiece("content", content_filter.flush())
         finally:
             self.closed += 1
 
@@ -99,22 +105,60 @@ def test_white_space_is_held_until_something_is_visible(prompt: Prompt, stats: T
     assert play(chat, prompt, stats) == [StreamPiece("thinking", "hm"), content("\n  a"), content(" ")]
 
 
-@pytest.mark.parametrize(
-    "reply",
-    [
-        [],
-        [content(""), content(" \n")],
-        [StreamPiece("thinking", "only thoughts"), USAGE],
-        [ToolCallPiece(0, "c1", "read", '{"path": "a.md"}')],
-    ],
-)
-def test_a_reply_without_visible_text_is_malformed(reply: list[Step], prompt: Prompt, stats: TurnStats) -> None:
-    """Blank, thoughts only, or a native call that nobody offered: no delta, and the error with its own sentence."""
+CALL = "<|tool_call_start|>[read(path='/a.md')]<|tool_call_end|>"
+EMPTY_REPLIES: list[list[Step]] = [
+    [],
+    [content(""), content(" \n")],
+    [content(CALL + "\n"), USAGE],
+    [StreamPiece("thinking", "only thoughts"), USAGE],
+    [ToolCallPiece(0, "c1", "read", '{"path": "a.md"}')],
+]
+
+
+@pytest.mark.parametrize("reply", EMPTY_REPLIES)
+def test_two_replies_without_visible_text_are_malformed(reply: list[Step], prompt: Prompt, stats: TurnStats) -> None:
+    """Blank, thoughts only, scaffolding, or a native call that nobody offered: no delta, and the error."""
     seen: list[StreamPiece] = []
+    chat = ScriptedChat(reply, reply, [content("A third reply is never asked for.")])
     with pytest.raises(MalformedReplyError) as caught:
-        play(ScriptedChat(reply), prompt, stats, seen)
+        play(chat, prompt, stats, seen)
     assert caught.value.code == "malformed_reply"
     assert [piece for piece in seen if piece.kind != "thinking"] == []
+    assert (stats.rounds, stats.recovered) == (2, False)
+    assert chat.closed == 2
+
+
+@pytest.mark.parametrize("reply", EMPTY_REPLIES)
+def test_one_recovery_asks_without_tools_and_with_the_correction(
+    reply: list[Step], prompt: Prompt, stats: TurnStats
+) -> None:
+    """Same messages, one system message, the correction at its end, a filter of its own; then the answer stands."""
+    chat = ScriptedChat(reply, [content("Thirty days [1]."), USAGE])
+    pieces = play(chat, prompt, stats)
+    assert [piece.text for piece in pieces if piece.kind == "content"] == ["Thirty days [1]."]
+    (first, _), (second, tools) = chat.requests
+    assert tools is None
+    assert [message["role"] for message in second].count("system") == 1
+    assert second[0]["content"] == f"{first[0]['content']}\n\n{CORRECTION_LINE}"
+    assert second[1:] == first[1:]
+    assert chat.filters[0] is not chat.filters[1]
+    assert (stats.rounds, stats.recovered) == (2, True)
+
+
+def test_scaffolding_beside_an_answer_needs_no_recovery(prompt: Prompt, stats: TurnStats) -> None:
+    """The clean text stands, and what was removed is counted, delimiters included."""
+    chat = ScriptedChat([content("It is so [1]. "), content(CALL[:7]), content(CALL[7:]), USAGE])
+    pieces = play(chat, prompt, stats)
+    assert "".join(piece.text for piece in pieces) == "It is so [1]. "
+    assert (stats.rounds, stats.recovered, stats.scaffold_stripped) == (1, False, len(CALL))
+
+
+def test_what_was_stripped_counts_over_all_requests_and_failures(prompt: Prompt, stats: TurnStats) -> None:
+    """Also when the second request breaks off."""
+    chat = ScriptedChat([content(CALL)], [content(CALL + "x"), LLMError("llm_incomplete")])
+    with pytest.raises(LLMError):
+        play(chat, prompt, stats)
+    assert stats.scaffold_stripped == 2 * len(CALL)
 
 
 def test_native_calls_beside_text_are_neither_run_nor_shown(prompt: Prompt, stats: TurnStats) -> None:
