@@ -10,8 +10,8 @@ from app.search.fulltext import MATCH_TERMS, WeightedTerm, match_expression
 from app.search.words import Term, Words
 
 WORDS = Words()
-TOTAL = 50_000
-BUDGET = 10_000
+TOTAL = 30_000
+BUDGET = 6_000
 """What a fifth of `TOTAL` is."""
 
 
