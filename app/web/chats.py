@@ -52,7 +52,7 @@ def rename(
     services.database.write(lambda session: chats.rename_chat(session, user_id, chat_id, title))
     if "HX-Request" not in request.headers:
         return RedirectResponse(f"/chats/{chat_id}", 303)
-    return _row(request, services, user_id, chat_id)
+    return _row(request, services, user_id, chat_id, "chat/_renamed.html")
 
 
 @router.get("/ui/chats/{chat_id}/delete", response_class=HTMLResponse)
@@ -96,9 +96,11 @@ def _turn(session: Session, services: Services, user_id: int, turn_id: str) -> T
     return turn_view(services.catalog, question, answer, row)
 
 
-def _row(request: Request, services: Services, user_id: int, chat_id: int) -> HTMLResponse:
+def _row(
+    request: Request, services: Services, user_id: int, chat_id: int, template: str = "_partials/chat_row.html"
+) -> HTMLResponse:
     chat = services.database.read(lambda session: chats.get_chat(session, user_id, chat_id))
-    return render_fragment(services, "_partials/chat_row.html", chat=chat, chat_id=_current(request))
+    return render_fragment(services, template, chat=chat, chat_id=_current(request))
 
 
 def _current(request: Request) -> int | None:

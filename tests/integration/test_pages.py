@@ -200,6 +200,14 @@ def test_another_persons_chat_looks_like_a_missing_one(client: TestClient, datab
     assert "Private" not in client.get("/ui/chats").text
 
 
+def test_a_renamed_chat_renames_its_own_page(client: TestClient, chat_id: int) -> None:
+    """The page that shows it takes the title; another page takes the row only."""
+    address, fields = f"/ui/chats/{chat_id}/rename", {"title": "New name"}
+    here = {"HX-Current-URL": f"http://127.0.0.1:8642/chats/{chat_id}#turn-t1"}
+    assert "<title>New name · Docent</title>" in client.post(address, data=fields, headers=HTMX | here).text
+    assert "<title>" not in client.post(address, data=fields, headers=HTMX).text
+
+
 def test_a_chat_is_renamed_in_place_and_without_script(client: TestClient, chat_id: int) -> None:
     """htmx gets the row, a plain form the page; Cancel brings the row back."""
     assert 'name="title"' in client.get(f"/ui/chats/{chat_id}/rename").text
