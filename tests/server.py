@@ -1,4 +1,7 @@
-"""A real server process, started as an operator does, and ended the same way."""
+"""A real server process, started as an operator does, and ended the same way.
+
+Used by the tests of the process, by the browser tests' fixtures, by benchmarks and by scripts/screenshots.
+"""
 
 import json
 import os
@@ -14,7 +17,8 @@ from types import TracebackType
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
-START_S = 30
+START_S = 40
+STOP_S = 15
 
 
 def free_port() -> int:
@@ -26,23 +30,28 @@ def free_port() -> int:
 
 def clean_environment(**settings: object) -> dict[str, str]:
     """This process's environment with nothing of Docent's but `settings`."""
-    kept = {name: value for name, value in os.environ.items() if name in ("PATH", "HOME", "LANG", "TMPDIR")}
+    passed = ("PATH", "LANG", "TZ", "TMPDIR", "COVERAGE_PROCESS_START")
+    kept = {name: value for name, value in os.environ.items() if name in passed}
     return {**kept, **{name: str(value) for name, value in settings.items()}}
 
 
 class ServerProcess:
-    """`docent serve` on a free port of loopback; on leaving it is ended, and its log read.
+    """`docent serve` on a free port of loopback, ended on leaving; `log()` is what it wrote.
 
     Args:
-        data_dir: The installation's folder.
+        data_dir: The installation's folder, also its HOME.
         settings: Further settings, by their environment names.
+
+    Raises:
+        AssertionError: when it ends or stays silent instead of starting; its log is in the message.
     """
 
     def __init__(self, data_dir: Path, **settings: object) -> None:
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
-        self.log_path = data_dir.with_suffix(".log")
-        self._environment = clean_environment(DATA_DIR=data_dir, PORT=self.port, **settings)
+        data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self.log_path = data_dir / "server.log"
+        self._environment = clean_environment(HOME=data_dir, DATA_DIR=data_dir, PORT=self.port, **settings)
         self.process: subprocess.Popen[bytes] | None = None
         self.started_s = 0.0
 
@@ -50,7 +59,9 @@ class ServerProcess:
         began = time.monotonic()
         with self.log_path.open("wb") as log:
             command = [sys.executable, "-m", "app", "serve"]
-            self.process = subprocess.Popen(command, cwd=ROOT, env=self._environment, stdout=log, stderr=log)
+            self.process = subprocess.Popen(
+                command, cwd=ROOT, env=self._environment, stdout=log, stderr=log, start_new_session=True
+            )
         while not self._is_up():
             if self.process.poll() is not None or time.monotonic() - began > START_S:
                 self.__exit__(None, None, None)
@@ -62,9 +73,14 @@ class ServerProcess:
     def __exit__(
         self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
     ) -> None:
-        if self.process is not None and self.process.poll() is None:
+        if self.process is None or self.process.poll() is not None:
+            return
+        self.process.send_signal(signal.SIGTERM)
+        try:
+            self.process.wait(STOP_S)
+        except subprocess.TimeoutExpired:
             self.process.kill()
-            self.process.wait(10)
+            self.process.wait()
 
     def log(self) -> str:
         """What it has written so far."""

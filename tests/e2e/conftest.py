@@ -5,6 +5,7 @@ server's log is part of the report.
 """
 
 import os
+import shutil
 from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -14,9 +15,10 @@ from playwright.sync_api import Browser, BrowserContext, sync_playwright
 
 from tests.e2e.mock_llm import MockLlm
 from tests.e2e.pages import ChatPage
-from tests.e2e.server import RunningServer
+from tests.server import ServerProcess
 
-CHROMIUM = os.environ.get("CHROMIUM", "/usr/bin/chromium")
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+CHROMIUM = os.environ.get("DOCENT_CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), "/usr/bin/chromium")
 CHROMIUM_ARGS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -28,12 +30,12 @@ CHROMIUM_ARGS = [
     "--disable-dev-shm-usage",
 ]
 
-StartServer = Callable[..., RunningServer]
+StartServer = Callable[..., ServerProcess]
 OpenPage = Callable[..., ChatPage]
 
 LOG_CHARS = 6000
 
-_running: list[RunningServer] = []
+_running: list[ServerProcess] = []
 
 
 @pytest.hookimpl(wrapper=True)
@@ -51,7 +53,7 @@ def pytest_runtest_makereport(
 def browser() -> Iterator[Browser]:
     """One Chromium for a module: while it runs, its event loop does too, and other tests would seem to be inside it."""
     if not Path(CHROMIUM).exists():
-        pytest.skip(f"no browser at {CHROMIUM} (set CHROMIUM)")
+        pytest.skip(f"no browser at {CHROMIUM} (set DOCENT_CHROMIUM)")
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=CHROMIUM_ARGS)
         yield browser
@@ -70,8 +72,8 @@ def start_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StartServ
     """`start_server(LLM_BASE_URL=…)` gives a running Docent with an empty data folder."""
     with ExitStack() as stack:
 
-        def start(**environment: str) -> RunningServer:
-            server = stack.enter_context(RunningServer(tmp_path_factory.mktemp("docent"), **environment))
+        def start(**environment: str) -> ServerProcess:
+            server = stack.enter_context(ServerProcess(tmp_path_factory.mktemp("docent"), **environment))
             _running.append(server)
             stack.callback(_running.remove, server)
             return server
@@ -80,7 +82,7 @@ def start_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StartServ
 
 
 @pytest.fixture(scope="module")
-def docent(start_server: StartServer, mock_llm: MockLlm) -> RunningServer:
+def docent(start_server: StartServer, mock_llm: MockLlm) -> ServerProcess:
     """A Docent that is connected to the mock model; the tests of a module share it."""
     return start_server(LLM_BASE_URL=mock_llm.base_url, LLM_MODEL="mock-model")
 
@@ -90,7 +92,7 @@ def open_page(browser: Browser) -> Iterator[OpenPage]:
     """`open_page(server, width=…, height=…)` gives a `ChatPage` in a context of its own."""
     contexts: list[BrowserContext] = []
 
-    def open_at(server: RunningServer, *, width: int = 1280, height: int = 800) -> ChatPage:
+    def open_at(server: ServerProcess, *, width: int = 1280, height: int = 800) -> ChatPage:
         context = browser.new_context(
             base_url=server.url, viewport={"width": width, "height": height}, reduced_motion="reduce"
         )

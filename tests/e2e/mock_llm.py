@@ -24,6 +24,7 @@ from typing import Any, Self
 import uvicorn
 
 from app.rag.prompts import parse_question
+from tests.e2e import mock_scaffolding as _more_flows  # noqa: F401 - adds its rows to the table
 from tests.e2e.mock_flows import Call, Delta, Refuse, choose
 
 EMBED_DIM = 64

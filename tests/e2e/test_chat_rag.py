@@ -9,13 +9,13 @@ from playwright.sync_api import expect
 from tests.e2e.conftest import OpenPage, StartServer
 from tests.e2e.mock_llm import MockLlm
 from tests.e2e.pages import ChatPage
-from tests.e2e.server import RunningServer, free_port
+from tests.server import ServerProcess, free_port
 
 BACKUP = "When does the nightly backup job start?"
 
 
 @pytest.fixture
-def chat(docent: RunningServer, open_page: OpenPage, documents: Path) -> ChatPage:
+def chat(docent: ServerProcess, open_page: OpenPage, documents: Path) -> ChatPage:
     """A page on a Docent that has read the documents and is connected to the mock model."""
     page = open_page(docent)
     page.open()
@@ -211,7 +211,7 @@ def test_shift_enter_makes_a_new_line(chat: ChatPage) -> None:
 
 
 def test_on_a_phone_a_numeral_opens_its_source_as_a_sheet(
-    docent: RunningServer, open_page: OpenPage, documents: Path
+    docent: ServerProcess, open_page: OpenPage, documents: Path
 ) -> None:
     """390 px: no rail; the sheet shows the passage, steps through the sources, and gives the focus back."""
     page = open_page(docent, width=390, height=844)
@@ -234,7 +234,7 @@ def test_on_a_phone_a_numeral_opens_its_source_as_a_sheet(
 
 
 @pytest.mark.parametrize("width", [320, 390, 768, 1024, 1280, 1600])
-def test_no_width_scrolls_sideways(docent: RunningServer, open_page: OpenPage, documents: Path, width: int) -> None:
+def test_no_width_scrolls_sideways(docent: ServerProcess, open_page: OpenPage, documents: Path, width: int) -> None:
     """First run and an answer with code and a table fit every window."""
     page = open_page(docent, width=width)
     page.open()

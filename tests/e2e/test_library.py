@@ -11,19 +11,19 @@ from playwright.sync_api import expect
 from app.catalog import load_catalog
 from tests.e2e.conftest import OpenPage, StartServer
 from tests.e2e.library_page import READ_MS, LibraryPage, payload, pdf, write
-from tests.e2e.server import RunningServer
+from tests.server import ServerProcess
 
 SENTENCES = load_catalog()
 
 
 @pytest.fixture(scope="module")
-def server(start_server: StartServer) -> RunningServer:
+def server(start_server: StartServer) -> ServerProcess:
     """One Docent for the suite; each test brings names of its own. The limit is small, to meet it cheaply."""
     return start_server(UPLOAD_MAX_MB="1")
 
 
 @pytest.fixture
-def library(server: RunningServer, open_page: OpenPage) -> LibraryPage:
+def library(server: ServerProcess, open_page: OpenPage) -> LibraryPage:
     page = LibraryPage(open_page(server))
     page.open()
     return page
@@ -248,7 +248,7 @@ def test_the_manual_is_one_click_to_add_and_one_to_remove(library: LibraryPage) 
     library.chat.is_harmless()
 
 
-def test_the_library_fits_a_phone(server: RunningServer, open_page: OpenPage, tmp_path: Path) -> None:
+def test_the_library_fits_a_phone(server: ServerProcess, open_page: OpenPage, tmp_path: Path) -> None:
     """At 390 and 320 nothing scrolls sideways and every target is big enough for a thumb."""
     for width in (390, 320):
         library = LibraryPage(open_page(server, width=width, height=800))
@@ -266,7 +266,7 @@ def test_the_library_fits_a_phone(server: RunningServer, open_page: OpenPage, tm
             assert box["height"] >= 44, target
 
 
-def test_a_page_without_script_does_the_same(server: RunningServer, browser: Any, tmp_path: Path) -> None:
+def test_a_page_without_script_does_the_same(server: ServerProcess, browser: Any, tmp_path: Path) -> None:
     """Add, see, search, remove: plain forms and links."""
     context = browser.new_context(base_url=server.url, java_script_enabled=False)
     page = context.new_page()

@@ -18,21 +18,21 @@ from app.settings import Settings
 from tests.e2e.conftest import OpenPage, StartServer
 from tests.e2e.mock_llm import MockLlm
 from tests.e2e.pages import ChatPage
-from tests.e2e.server import RunningServer, free_port
 from tests.route_server import CHAT, OLLAMA, Answer, Running, listing, routes
+from tests.server import ServerProcess, free_port
 
 SENTENCES = load_catalog()
 KEY = "sk-canary-key-0123456789"
 
 
 @pytest.fixture(scope="module")
-def server(start_server: StartServer) -> RunningServer:
+def server(start_server: StartServer) -> ServerProcess:
     """One Docent without a model for the suite; a test that saves removes again."""
     return start_server()
 
 
 @pytest.fixture
-def chat(server: RunningServer, open_page: OpenPage) -> ChatPage:
+def chat(server: ServerProcess, open_page: OpenPage) -> ChatPage:
     chat = open_page(server)
     chat.open("/settings")
     return chat
@@ -51,7 +51,7 @@ def check(page: Page, address: str) -> None:
 
 
 def test_a_server_is_tested_chosen_saved_asked_and_removed(
-    server: RunningServer, open_page: OpenPage, mock_llm: MockLlm
+    server: ServerProcess, open_page: OpenPage, mock_llm: MockLlm
 ) -> None:
     """From no model to an answer by one, and back to quotes."""
     chat = open_page(server)
@@ -227,7 +227,7 @@ def test_the_theme_is_chosen_and_kept(chat: ChatPage) -> None:
     expect(page.locator("html")).not_to_have_attribute("data-theme", "dark")
 
 
-def test_settings_fit_a_phone(server: RunningServer, open_page: OpenPage) -> None:
+def test_settings_fit_a_phone(server: ServerProcess, open_page: OpenPage) -> None:
     """At 390 and 320 nothing scrolls sideways; buttons are big enough for a thumb."""
     for width in (390, 320):
         chat = open_page(server, width=width, height=800)
