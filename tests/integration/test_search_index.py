@@ -182,6 +182,19 @@ class TestVectorIndex:
         assert [near.cosine for near in found] == pytest.approx((matrix @ matrix[7])[expected], abs=2e-3)
         assert len(index) == 60
 
+    def test_cosines_are_told_for_named_texts_that_have_a_vector(self, database: Database, exact_rows: int) -> None:
+        """From the database before the first search, from memory after it."""
+        old, matrix = generation_of(database), some_vectors(60)
+        store(database, old, [str(n) for n in range(60)], matrix)
+        index = VectorIndex(exact_rows=exact_rows)
+        asked = [sha("3"), sha("unknown"), sha("9")]
+        wanted = pytest.approx({sha("3"): matrix[3] @ matrix[7], sha("9"): matrix[9] @ matrix[7]}, abs=2e-3)
+
+        assert database.read(lambda session: index.cosines(session, old, matrix[7], asked)) == wanted
+        database.read(lambda session: index.search(session, old, matrix[7], 5))
+        assert database.read(lambda session: index.cosines(session, old, matrix[7], asked)) == wanted
+        assert database.read(lambda session: index.cosines(session, old, matrix[7], [])) == {}
+
     def test_only_allowed_texts_are_found(self, database: Database, exact_rows: int) -> None:
         """Texts without a vector among them are no error."""
         generation, matrix = generation_of(database), some_vectors(60)
