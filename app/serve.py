@@ -18,6 +18,7 @@ from fastapi import FastAPI
 
 from app import __version__
 from app.edge.deps import Services
+from app.edge.head_limit import BoundedHead
 from app.errors import AppError
 from app.logs import kv, redactor
 from app.main import create_app
@@ -161,6 +162,7 @@ def _config(app: FastAPI, settings: Settings) -> uvicorn.Config:
         log_config=None,
         access_log=False,
         ws="none",
+        http=BoundedHead,
         lifespan="on",
         server_header=False,
         proxy_headers=bool(settings.trusted_proxies),
