@@ -106,7 +106,7 @@ def working_fragment(
     """Those of the rows in work that changed. 286 tells htmx to stop asking when none is in work any more."""
     named = (item.partition(".") for item in row or ())
     known = {int(number): state for number, _, state in named if number.isdecimal() and len(number) < 18}
-    if not row:
+    if not known:
         return Response(status_code=286)
     found = services.database.read(lambda session: documents.get_rows(session, user_id, list(known)))
     rows = [file_row(services, document) for document in found]
