@@ -1,5 +1,6 @@
 """A model that leaks its tool syntax: the reader sees a clean answer or one clear sentence, never a raw token."""
 
+import urllib.request
 from pathlib import Path
 
 import pytest
@@ -17,10 +18,12 @@ MALFORMED = "The model returned a malformed reply — please try again."
 @pytest.fixture
 def chat(docent: ServerProcess, open_page: OpenPage, documents: Path, mock_llm: MockLlm) -> ChatPage:
     """A page on a Docent that has read the documents; the mock forgets earlier requests."""
+    urllib.request.urlopen(
+        urllib.request.Request(f"{mock_llm.base_url.removesuffix('/v1')}/__reset", method="POST")
+    ).close()
     page = open_page(docent)
     page.open()
     page.has_read(sorted(documents.iterdir()))
-    mock_llm.requests.clear()
     return page
 
 
