@@ -70,7 +70,7 @@ def stored_problem(error: AppError) -> dict[str, Any]:
 def problem_message(catalog: Catalog, problem: Mapping[str, Any]) -> str:
     """The sentence of what `stored_problem` gave; a missing fact falls back to the sentence of the code alone."""
     code, reason = str(problem.get("code")), problem.get("reason")
-    facts = {"setting": problem.get("setting") or "", **(problem.get("params") or {})}
+    facts: dict[str, Any] = {"setting": problem.get("setting") or "", **(problem.get("params") or {})}
     for key in (f"errors.{code}.{reason}", f"errors.{code}", "errors.internal"):
         if catalog.has(key):
             return catalog.t(key, **facts)
