@@ -1,7 +1,5 @@
 """The chat pages and their fragments, rendered by the real application from real rows."""
 
-import gzip
-import re
 from collections.abc import Iterator
 
 import pytest
@@ -16,7 +14,6 @@ from app.store import chats, turns
 from app.store.engine import Database
 from app.store.models.setup import LOCAL_USER_ID
 from app.turns.settle import Draft, Ending, settle
-from app.web.static import static_url
 from tests.integration import library_rows as rows
 
 TEXT = "# Backups\n\nThe nightly job starts at 02:00.\n\nIt keeps seven snapshots."
@@ -277,30 +274,3 @@ def test_the_footnote_names_the_model_but_no_secret(settings: Settings) -> None:
         foot = tree(client.get("/").text).css_first(".side-foot").text()
     assert "Answers with q on nas.lan:1" in foot
     assert "pw" not in foot
-
-
-def test_pages_carry_the_policy_and_are_not_stored(client: TestClient) -> None:
-    """No inline code could run, and Back after a log-out shows nothing."""
-    reply = client.get("/")
-    assert "script-src 'self'" in reply.headers["content-security-policy"]
-    assert reply.headers["cache-control"] == "no-store"
-    assert not re.search(r"<script(?![^>]* src=)|<style|style=", reply.text)
-
-
-def test_static_files_are_kept_for_good_under_their_version_only(client: TestClient) -> None:
-    """Another version's address still works, but is asked for again."""
-    now = client.get(static_url("css/base.css"), headers={"Accept-Encoding": "gzip"})
-    assert now.headers["cache-control"] == "public, max-age=31536000, immutable"
-    assert now.headers["content-encoding"] == "gzip"
-    assert client.get("/static/old/css/base.css").headers["cache-control"] == "no-cache"
-    assert client.get(static_url("css/none.css")).status_code == 404
-    assert client.get("/static/x/../../app/main.py").status_code == 404
-
-
-def test_the_first_page_weighs_little(client: TestClient) -> None:
-    """Everything it names, compressed: at most 100 kB."""
-    html = client.get("/").text
-    names = set(re.findall(r'"(/static/[^"#]+)', html))
-    modules = {static_url(f"js/{name}.js") for name in ("sse", "live-text", "live-turn")}
-    bodies = [html.encode(), *(client.get(name).content for name in names | modules)]
-    assert sum(len(gzip.compress(body)) for body in bodies) <= 100_000
