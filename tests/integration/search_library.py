@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
+from app.ingest.chunking import CHUNKER_VERSION
 from app.search import fulltext
 from app.search.embeddings import Embedder
 from app.store import vectors
@@ -77,7 +78,7 @@ def embed_all(database: Database, embedder: Embedder) -> None:
     """Vectors for every chunk that has none."""
 
     def work(session: Session) -> None:
-        generation = vectors.ensure_generation(session, embedder.model, embedder.dim, "test", NOW)
+        generation = vectors.ensure_generation(session, embedder.model, embedder.dim, str(CHUNKER_VERSION), NOW)
         for document_id in vectors.unembedded_documents(session, generation.id):
             shas = vectors.missing_shas(session, generation.id, document_id)
             texts = dict(session.query(Chunk.sha256, Chunk.text).filter(Chunk.sha256.in_(shas)))
