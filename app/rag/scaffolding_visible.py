@@ -5,6 +5,7 @@ code state of the text shown. What follows a start token belongs to `app.rag.sca
 """
 
 import re
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 
 from app.rag.pieces import Strip
@@ -58,7 +59,7 @@ class Source:
     dead: frozenset[str] = frozenset()
 
 
-class VisibleText:
+class VisibleText(ABC):
     """Text on its way to the reader."""
 
     def __init__(self) -> None:
@@ -130,9 +131,9 @@ class VisibleText:
         self._begin(entry, token)
         return True
 
+    @abstractmethod
     def _begin(self, entry: Entry, token: str) -> None:
         """Starts reading what follows `token`, which is no longer held."""
-        raise NotImplementedError
 
     def _release_held(self, more: str, *, keep: int = 0) -> None:
         """Shows the held text but its last `keep` characters, which the caller has taken, and `more`."""
