@@ -1,6 +1,8 @@
 """Runs the operator commands as `python -m app`; owns nothing else."""
 
-from app.cli import main
+import sys
+
+from app.start import main
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
