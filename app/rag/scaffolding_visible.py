@@ -173,8 +173,13 @@ class VisibleText(ABC):
         if self._turn_end_chars > TURN_ENDS:
             self._show(self._take_turn_ends())
 
+    @property
+    def _waiting(self) -> str:
+        """The text that waits to know whether the stream ends behind it."""
+        return "".join(part for part, _ in self._turn_ends)
+
     def _take_turn_ends(self) -> str:
-        waiting = "".join(part for part, _ in self._turn_ends)
+        waiting = self._waiting
         self._turn_ends = []
         self._turn_end_chars = 0
         return waiting
@@ -198,8 +203,7 @@ class VisibleText(ABC):
     def _in_code(self, before: str) -> bool:
         """Whether a tag behind `before` (held, after what was shown) stands in a code span or an open fence."""
         self._read_code()
-        waiting = "".join(part for part, _ in self._turn_ends)
-        return self._code.is_open_after(waiting + before)
+        return self._code.is_open_after(self._waiting + before)
 
     def _read_code(self) -> None:
         self._code.advance("".join(self._unread_code))
