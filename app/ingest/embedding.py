@@ -141,6 +141,11 @@ class Embedding:
             if generation.recut:
                 due = intake.send_back_all(session)
                 jobs.enqueue(session, [jobs.ingest_job(*document) for document in due], now)
+            elif generation.fresh:
+                # With the switch itself: nothing may be called ready whose vectors are another generation's.
+                ids = vectors.unembedded_documents(session, generation.id)
+                for start in range(0, len(ids), QUEUE_AT_ONCE):
+                    intake.mark_embedding(session, ids[start : start + QUEUE_AT_ONCE])
             return generation
 
         generation = self._database.write(work)

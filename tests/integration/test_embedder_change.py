@@ -59,7 +59,9 @@ def test_the_same_name_with_other_dimensions_is_another_embedder(settings: Setti
         def dims(session: Session) -> list[int]:
             return list(session.scalars(select(Generation.dim).where(Generation.state == "active")))
 
-        until(lambda: library.database.read(dims) == [32] and is_complete(library), "embedded in another generation")
+        until(lambda: library.database.read(dims) == [32], "another generation")
+        assert library.orphans().unready == 0
+        until(lambda: is_complete(library), "embedded in another generation")
         assert_sound(library)
 
 
