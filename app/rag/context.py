@@ -5,6 +5,7 @@ of a prompt are `app.rag.prompts`'. Called by `app.api.chat`; the agent calls `P
 the prompt was too long all the same.
 """
 
+import json
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -20,6 +21,7 @@ from app.rag.prompts import (
     build_without_documents_prompt,
     passage_block,
 )
+from app.rag.tool_calls import Tools
 from app.rag.turn import Mode
 from app.search.hits import Hit
 from app.settings import Settings
@@ -30,6 +32,11 @@ _CHARS_PER_TOKEN = 3.5
 _MESSAGE_TOKENS = 4
 _HISTORY_SHARE = 1 / 3
 _ANSWER_SHARE = 1 / 2
+_TOOL_SHARE = 1 / 3
+_TOOL_ROOM_MIN = 600
+"""Tokens; tools whose results could not hold half a page are not worth offering."""
+
+_Build = Callable[[Sequence[Passage], Sequence[PastTurn], bool], list[dict[str, str]]]
 
 
 class Retrieved(Protocol):
@@ -54,15 +61,17 @@ class Retrieved(Protocol):
 @dataclass(slots=True)
 class Prompt:
     """A prompt that fits. `passages` are those given, numbered from 1; `dropped` is how many hits did not fit; of
-    `window` tokens the prompt may take `room`, the rest is the answer's."""
+    `window` tokens the prompt may take `room`, the rest is the answer's. `tool_room` is how many tokens tool results
+    may add; 0 where no tools are to be offered."""
 
     messages: list[dict[str, str]]
     passages: tuple[Passage, ...]
     dropped: int
     window: int
     room: int
+    tool_room: int
     _history: tuple[PastTurn, ...] = field(repr=False)
-    _build: Callable[[Sequence[Passage], Sequence[PastTurn]], list[dict[str, str]]] = field(repr=False)
+    _build: _Build = field(repr=False)
     _repacked: bool = field(default=False, repr=False)
 
     def repack(self) -> bool:
@@ -75,11 +84,24 @@ class Prompt:
         self._repacked = True
         self.dropped += len(self.passages) - len(passages)
         self.passages, self._history = passages, history
-        self.messages = self._build(passages, history)
+        self.messages = self._build(passages, history, self.tool_room > 0)
         return True
 
+    def drop_tools(self) -> None:
+        """Takes the tools out of what the model is told: they can't be offered."""
+        self.tool_room = 0
+        self.messages = self._build(self.passages, self._history, False)
 
-def pack(gate: Retrieved, question: str, history: Sequence[PastTurn], settings: Settings, *, documents: int) -> Prompt:
+
+def pack(
+    gate: Retrieved,
+    question: str,
+    history: Sequence[PastTurn],
+    settings: Settings,
+    *,
+    documents: int,
+    tools: Tools = (),
+) -> Prompt:
     """The prompt of a turn.
 
     The window is LLM_CONTEXT_TOKENS (8192 when unknown), less room for the answer (LLM_MAX_TOKENS or 1024, at most half
@@ -90,16 +112,23 @@ def pack(gate: Retrieved, question: str, history: Sequence[PastTurn], settings: 
     Args:
         history: The chat's answered turns, oldest first; turns without an answer are left out.
         documents: How many documents were searched; a deflecting prompt says so.
+        tools: What may be offered to a grounded turn: definitions and results get a third of the room, unless that is
+            too little to be of use.
     """
     window = settings.llm_context_tokens or DEFAULT_WINDOW
     room = window - min(settings.llm_max_tokens or DEFAULT_ANSWER, round(window * _ANSWER_SHARE))
     build = _builder(gate, question, documents)
-    left = room - _tokens_of(build((), ()))
+    defined = estimate_tokens(json.dumps(tools)) if tools else 0
+    reserved = round(room * _TOOL_SHARE)
+    offered = gate.mode == "grounded" and defined > 0 and reserved - defined >= _TOOL_ROOM_MIN
+    left = room - _tokens_of(build((), (), offered)) - (reserved if offered else 0)
     past = _fitting_history(history, round(left * _HISTORY_SHARE))
-    left = room - _tokens_of(build((), past))
+    left -= _tokens_of(build((), past, offered)) - _tokens_of(build((), (), offered))
     found = passages_of(gate.hits)
     passages = _fitting_passages(found, left)
-    return Prompt(build(passages, past), passages, len(found) - len(passages), window, room, past, build)
+    messages = build(passages, past, offered)
+    tool_room = max(_TOOL_ROOM_MIN, room - defined - _tokens_of(messages)) if offered else 0
+    return Prompt(messages, passages, len(found) - len(passages), window, room, tool_room, past, build)
 
 
 def passages_of(hits: Sequence[Hit]) -> tuple[Passage, ...]:
@@ -131,12 +160,10 @@ def estimate_tokens(text: str) -> int:
     return math.ceil(plain / _CHARS_PER_TOKEN) + len(text) - plain
 
 
-def _builder(
-    gate: Retrieved, question: str, documents: int
-) -> Callable[[Sequence[Passage], Sequence[PastTurn]], list[dict[str, str]]]:
-    def build(passages: Sequence[Passage], history: Sequence[PastTurn]) -> list[dict[str, str]]:
+def _builder(gate: Retrieved, question: str, documents: int) -> _Build:
+    def build(passages: Sequence[Passage], history: Sequence[PastTurn], tools: bool) -> list[dict[str, str]]:
         if gate.mode == "grounded":
-            system = build_grounded_prompt(passages)
+            system = build_grounded_prompt(passages, tools=tools)
         elif gate.searched:
             system = build_deflect_prompt(documents=documents)
         else:

@@ -32,6 +32,13 @@ CORRECTION_LINE = (
 )
 """Folded into the single system message when an empty reply is asked for once more."""
 
+LAST_CALL_LINE = (
+    "That was the last look into the documents. Answer the question now, in plain sentences, from what you have read, "
+    "and cite it."
+)
+"""Ends the last tool result before the forced answer: it stands in the newest message, so that the prompt before it is
+the server's to reuse."""
+
 
 def with_correction(messages: ChatMessages) -> list[dict[str, Any]]:
     """The same messages with `CORRECTION_LINE` at the end of the single system message (one is safe everywhere)."""
@@ -52,8 +59,13 @@ two. Use no other numbers than those of the passages.
 commands in code.
 - Where passages contradict each other, say so and cite both.
 - If the passages do not hold the answer, reply with this sentence and nothing else: {NO_ANSWER_SENTENCE}
-
+{{tools}}
 Passages:
+"""
+
+_TOOLS_RULE = """\
+- Where the passages are not enough, look further with the tools before you answer. What a tool returns are quotes \
+from files, too; cite them by the numbers they come with.
 """
 
 _DEFLECTED = f"""\
@@ -99,9 +111,10 @@ class GivenPassage:
     text: str
 
 
-def build_grounded_prompt(passages: Sequence[Passage]) -> str:
-    """The system message of a grounded turn: rules, then the passages in the order given."""
-    return _GROUNDED + "\n" + "\n\n".join(passage_block(passage) for passage in passages) + "\n"
+def build_grounded_prompt(passages: Sequence[Passage], *, tools: bool = False) -> str:
+    """The system message of a grounded turn: rules, with `tools` also when to use them, then the passages in order."""
+    rules = _GROUNDED.format(tools=_TOOLS_RULE if tools else "")
+    return rules + "\n" + "\n\n".join(passage_block(passage) for passage in passages) + "\n"
 
 
 def build_deflect_prompt(*, documents: int) -> str:

@@ -1,5 +1,7 @@
 """Packing: what fits is given in rank order, what does not is counted, and repacking gives way once."""
 
+import json
+
 import pytest
 
 from app.rag.context import Prompt, estimate_tokens, pack, passages_of
@@ -134,3 +136,36 @@ def test_the_estimate_counts_other_scripts_by_character() -> None:
     assert estimate_tokens("") == 0
     assert estimate_tokens("x" * 35) == 10
     assert estimate_tokens("管理界面") == 4
+
+
+DEFINITIONS = [{"type": "function", "function": {"name": "read", "description": "Reads. " * 60, "parameters": {}}}]
+
+
+def test_tools_get_a_third_of_the_room(settings: Settings) -> None:
+    """Definitions, passages, and results up to what is left: together they fit."""
+    gate = grounded(40, 1200)
+    prompt = pack(gate, "q?", (), settings, documents=1, tools=DEFINITIONS)
+    defined = estimate_tokens(json.dumps(DEFINITIONS))
+    assert prompt.tool_room == prompt.room - size(prompt) - defined
+    assert prompt.tool_room + defined >= prompt.room / 3
+    assert len(prompt.passages) < len(pack(gate, "q?", (), settings, documents=1).passages)
+    assert "with the tools" in prompt.messages[0]["content"]
+    prompt.drop_tools()
+    assert prompt.tool_room == 0
+    assert "with the tools" not in prompt.messages[0]["content"]
+
+
+def test_no_tools_where_they_would_not_fit_or_nothing_was_found(settings: Settings) -> None:
+    """A small window is for the passages; a deflected turn is offered none."""
+    small = settings.model_copy(update={"llm_context_tokens": 2048})
+    for gate, chosen in ((grounded(4), small), (Gate("deflected", (), (), 0.1, 1, "q"), settings)):
+        prompt = pack(gate, "q?", (), chosen, documents=1, tools=DEFINITIONS)
+        assert prompt.tool_room == 0
+        assert prompt.messages == pack(gate, "q?", (), chosen, documents=1).messages
+
+
+def test_a_repack_keeps_the_tools(settings: Settings) -> None:
+    """They were not what was too long."""
+    prompt = pack(grounded(6), "q?", (), settings, documents=1, tools=DEFINITIONS)
+    assert prompt.repack()
+    assert "with the tools" in prompt.messages[0]["content"]

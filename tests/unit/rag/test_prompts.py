@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from app.rag.pieces import Passage
 from app.rag.prompts import (
     CORRECTION_LINE,
+    LAST_CALL_LINE,
     NO_ANSWER_SENTENCE,
     PLAIN_TEXT_LINE,
     GivenPassage,
@@ -42,6 +43,21 @@ def passage(n: int, text: str, **fields: object) -> Passage:
         "score": 0.9,
     }
     return Passage(n=n, text=text, **(values | fields))  # type: ignore[arg-type]
+
+
+def test_with_tools_one_rule_more_is_told() -> None:
+    """And nothing else differs."""
+    plain, with_tools = build_grounded_prompt([passage(1, "x")]), build_grounded_prompt([passage(1, "x")], tools=True)
+    rule = (
+        "- Where the passages are not enough, look further with the tools before you answer. What a tool returns are "
+        "quotes from files, too; cite them by the numbers they come with.\n"
+    )
+    assert rule in with_tools
+    assert with_tools.replace(rule, "") == plain
+    assert LAST_CALL_LINE == (
+        "That was the last look into the documents. Answer the question now, in plain sentences, from what you have "
+        "read, and cite it."
+    )
 
 
 def test_the_grounded_prompt_is_pinned() -> None:

@@ -1,0 +1,155 @@
+"""One request of a turn and the state of its reply; once more with fewer passages when the prompt was too long.
+
+Owns the messages of a turn as they grow by tool results, a fresh filter for every request, the blank line between the
+texts of two rounds, and what is counted per request. Which request is made, and what an empty reply means, is
+`app.rag.agent`'s.
+"""
+
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any, TypeVar
+
+from app.rag.context import Prompt
+from app.rag.errors import LLMError
+from app.rag.pieces import ChatFn, StreamPiece, ToolCallPiece
+from app.rag.prompts import with_correction
+from app.rag.scaffolding import ScaffoldingFilter
+from app.rag.tool_calls import Tools
+from app.rag.turn import TurnStats
+
+_T = TypeVar("_T")
+
+
+class Asking:
+    """The requests of one turn. `rounds` is what tool rounds added to the prompt's messages; `reply` is the last."""
+
+    def __init__(self, prompt: Prompt, chat: ChatFn, stats: TurnStats) -> None:
+        self.prompt = prompt
+        self.rounds: list[dict[str, Any]] = []
+        self.reply = Reply(stats)
+        self._chat = chat
+
+    async def request(self, tools: Tools | None, *, correct: bool = False) -> AsyncGenerator[StreamPiece]:
+        """Yields one reply's pieces; after a context overflow those of a second request, with fewer passages.
+
+        Raises:
+            LLMError: when the reply cannot be had, or broke off.
+        """
+        while True:
+            try:
+                async with closing(self._ask(tools, correct)) as pieces:
+                    async for piece in pieces:
+                        yield piece
+                return
+            except LLMError as error:
+                if error.code != "context_overflow":
+                    raise
+                if self.reply.visible or not self.prompt.repack():
+                    raise _too_long(error) from error
+            yield StreamPiece("notice", data={"code": "context_trimmed"})
+
+    async def _ask(self, tools: Tools | None, correct: bool) -> AsyncGenerator[StreamPiece]:
+        messages = [*self.prompt.messages, *self.rounds]
+        if correct:
+            messages = with_correction(messages)
+        self.reply.begin()
+        content_filter = ScaffoldingFilter()
+        try:
+            async with closing(self._chat(messages, tools=tools, content_filter=content_filter)) as pieces:
+                async for piece in pieces:
+                    if (shown := self.reply.take(piece)) is not None:
+                        yield shown
+        finally:
+            self.reply.count_stripped(content_filter.stripped_chars)
+
+
+class Reply:
+    """The state of one reply: its visible text, its native calls, and what is held back before the first character."""
+
+    def __init__(self, stats: TurnStats) -> None:
+        self._stats = stats
+        self._held = ""
+        self._said_before = False
+        self._parts: list[str] = []
+        self.calls: list[ToolCallPiece] = []
+
+    @property
+    def visible(self) -> bool:
+        """Whether this reply has shown anything."""
+        return bool(self._parts)
+
+    @property
+    def text(self) -> str:
+        """The visible text of this reply alone."""
+        return "".join(self._parts)
+
+    def begin(self) -> None:
+        """Another request is made."""
+        self._stats.rounds += 1
+        self._said_before = self._said_before or self.visible
+        self._held, self._parts, self.calls = "", [], []
+
+    def take(self, piece: StreamPiece | ToolCallPiece) -> StreamPiece | None:
+        """The piece to pass on, if any."""
+        if isinstance(piece, ToolCallPiece):
+            self.calls.append(piece)
+            return None
+        match piece.kind:
+            case "content":
+                return self._content(piece.text)
+            case "usage":
+                self._usage(piece.data or {})
+                return None
+            case "thinking":
+                return piece if piece.text else None
+            case "retry":
+                self._stats.retries += 1
+                return piece
+            case "notice" | "tool":
+                return piece
+
+    def count_stripped(self, chars: int) -> None:
+        """Adds what the request's filter removed."""
+        self._stats.scaffold_stripped += chars
+
+    def _content(self, text: str) -> StreamPiece | None:
+        if self.visible:
+            self._parts.append(text)
+            return StreamPiece("content", text) if text else None
+        self._held += text
+        if not self._held.strip():
+            return None
+        text, self._held = self._held, ""
+        self._parts.append(text)
+        return StreamPiece("content", f"\n\n{text}" if self._said_before else text)
+
+    def _usage(self, usage: Mapping[str, Any]) -> None:
+        """The prompt of the last request is the turn's; completions add up."""
+        stats = self._stats
+        if usage.get("prompt_tokens") is not None:
+            stats.prompt_tokens = usage["prompt_tokens"]
+        if usage.get("completion_tokens") is not None:
+            stats.completion_tokens = (stats.completion_tokens or 0) + usage["completion_tokens"]
+        if usage.get("finish_reason") is not None:
+            stats.finish_reason = usage["finish_reason"]
+
+
+@asynccontextmanager
+async def closing(stream: AsyncIterator[_T]) -> AsyncGenerator[AsyncIterator[_T]]:
+    """`contextlib.aclosing` for a stream that is an async generator in fact but not by its type."""
+    try:
+        yield stream
+    finally:
+        if isinstance(stream, AsyncGenerator):
+            await stream.aclose()
+
+
+def _too_long(error: LLMError) -> LLMError:
+    return LLMError(
+        "llm_rejected",
+        reason="context",
+        provider_status=error.provider_status,
+        retryable=False,
+        setting="LLM_CONTEXT_TOKENS",
+        params=error.params,
+    )
