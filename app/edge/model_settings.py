@@ -79,6 +79,8 @@ async def save(services: Services, user_id: int, changes: Mapping[str, str | Non
 async def test(services: Services, values: Mapping[str, str | None]) -> ConnectionReport:
     """Tests the endpoint as it would be with `values` in place of the saved ones; nothing is stored.
 
+    The test goes to a server that turns leave alone after failures, too; when it answers, they ask it again at once.
+
     Raises:
         ConflictError: `no_endpoint` without an address, `setting_locked` as `save` does.
         InvalidSettingError: as `save` does.
@@ -89,6 +91,8 @@ async def test(services: Services, values: Mapping[str, str | None]) -> Connecti
         checked["llm_api_key"] = None
     endpoint = _endpoint(before.model_copy(update=checked))
     report = await test_connection(endpoint)
+    if report.ok and services.clients.found(endpoint):
+        _log.info(kv("model_server_up", server=endpoint.server))
     reason = report.failure.reason if report.failure else None
     code = report.failure.code if report.failure else None
     _log.info(kv("endpoint_tested", server=endpoint.server, ok=report.ok, code=code, reason=reason))

@@ -1,13 +1,12 @@
 """The model client: one chat request as a stream of pieces, with retries before the first piece.
 
-Owns what a request holds, the content filter's place in the stream, the loading notice and the retry. Bytes and clocks
-are `app.rag.reply`'s and `app.rag.sse_reader`'s; rounds, tools and the judging of replies belong to `app.rag.agent`.
-`app.main` binds `chat_for_endpoint`, once per turn.
+Owns what a request holds, the content filter's place in the stream and the loading notice. Whether a request is made
+again is `app.rag.retries`', bytes and clocks are `app.rag.reply`'s and `app.rag.sse_reader`'s; rounds, tools and the
+judging of replies belong to `app.rag.agent`. `app.main` binds `chat_for_endpoint`, once per turn.
 """
 
 import asyncio
 import logging
-import random
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
 from typing import Any
@@ -16,14 +15,10 @@ from app.logs import kv, turn_id_var
 from app.rag.errors import LLMError
 from app.rag.pieces import ChatFn, ChatMessages, ContentFilter, StreamPiece, ToolCallPiece
 from app.rag.reply import Attempt, ReplyError
+from app.rag.retries import Tries
 from app.rag.sse_reader import ProviderEvent, Text, Thinking
 from app.rag.think_tags import Kind, ThinkRouter
 from app.upstream.client import ClientPool, Endpoint
-
-BACKOFF_S = 0.5
-BACKOFF_CAP_S = 4.0
-RETRY_AFTER_CAP_S = 30.0
-"""The longest wait a server may ask for; beyond it the user is told when to ask again."""
 
 STRIPS_LOGGED = 100
 
@@ -59,37 +54,40 @@ async def chat_stream_retried(
 ) -> AsyncGenerator[Piece, None]:
     """`chat_stream`, tried again up to `endpoint.retry_max` times while nothing has been yielded.
 
-    Yields besides: a `retry` piece `{attempt, max, delay_ms, reason}` before each wait.
+    Yields besides: a `retry` piece `{attempt, max, delay_ms, reason}` before each wait. A server that failed five
+    requests in a row is not asked for half a minute, and then by one request at a time, until one is answered.
 
     Raises:
-        LLMError: as `chat_stream` does, after the last try.
+        LLMError: as `chat_stream` does, after the last try; `llm_unavailable` with the reason `circuit` or
+            `circuit_probe` when the server is being left alone.
     """
     noticed = False
     async with _pool(clients) as pool:
-        for attempt in range(1, endpoint.retry_max + 2):
-            begun = False
-            try:
-                stream = chat_stream(
-                    endpoint, messages, tools=tools, content_filter=content_filter, clients=pool, deadline=deadline
-                )
-                async with aclosing(stream) as pieces:
-                    async for piece in pieces:
-                        if not (isinstance(piece, StreamPiece) and piece.kind == "notice"):
-                            begun = True
-                        elif noticed:
-                            continue
-                        noticed = noticed or not begun
-                        yield piece
-                return
-            except ReplyError as error:
-                delay = _delay(error, attempt, endpoint.retry_max)
-                if begun or delay is None:
-                    raise
-                retry = _retry_piece(error, attempt, endpoint.retry_max, delay)
-            if content_filter is not None:
-                content_filter.reset()
-            yield retry
-            await asyncio.sleep(delay if deadline is None else min(delay, max(0, deadline - pool.clock.monotonic())))
+        with Tries(pool, endpoint) as tries:
+            while True:
+                tries.begin()
+                try:
+                    stream = chat_stream(
+                        endpoint, messages, tools=tools, content_filter=content_filter, clients=pool, deadline=deadline
+                    )
+                    async with aclosing(stream) as pieces:
+                        async for piece in pieces:
+                            if not (isinstance(piece, StreamPiece) and piece.kind == "notice"):
+                                tries.answered()
+                            elif noticed:
+                                continue
+                            noticed = noticed or not tries.begun
+                            yield piece
+                    return
+                except ReplyError as error:
+                    retry = tries.failed(error.failure)
+                    if retry is None:
+                        raise
+                if content_filter is not None:
+                    content_filter.reset()
+                yield StreamPiece("retry", data=retry.data())
+                left = retry.delay_s if deadline is None else min(retry.delay_s, deadline - pool.clock.monotonic())
+                await asyncio.sleep(max(0.0, left))
 
 
 async def chat_stream(
@@ -109,9 +107,10 @@ async def chat_stream(
     The endpoint's stream is closed on every exit.
 
     Raises:
-        LLMError: when the reply cannot be had or breaks off; what was yielded before stands.
+        LLMError: when the reply cannot be had or breaks off; what was yielded before stands. `tools_unsupported` when
+            the server refuses the request because of its `tools`, which the pool remembers.
     """
-    async with _pool(clients) as pool:
+    async with _pool(clients) as pool, _noting_refused_tools(pool, endpoint):
         attempt = Attempt(pool, endpoint, _request(endpoint, messages, tools), deadline)
         async with (
             aclosing(_pieces(attempt, _TextPath(content_filter))) as pieces,
@@ -131,6 +130,16 @@ async def _pool(clients: ClientPool | None) -> AsyncGenerator[ClientPool, None]:
         yield own
     finally:
         await own.aclose()
+
+
+@asynccontextmanager
+async def _noting_refused_tools(pool: ClientPool, endpoint: Endpoint) -> AsyncGenerator[None, None]:
+    try:
+        yield
+    except LLMError as error:
+        if error.code == "tools_unsupported":
+            pool.mark_toolless(endpoint)
+        raise
 
 
 def _request(endpoint: Endpoint, messages: ChatMessages, tools: Sequence[Mapping[str, Any]] | None) -> dict[str, Any]:
@@ -261,25 +270,3 @@ async def _next(pieces: AsyncGenerator[Piece, None]) -> Piece | None:
         return await anext(pieces)
     except StopAsyncIteration:
         return None
-
-
-def _delay(error: ReplyError, attempt: int, retry_max: int) -> float | None:
-    """Seconds to wait before the next try, or None for no further one."""
-    failure = error.failure
-    if failure.retry is None or attempt > retry_max:
-        return None
-    if failure.retry_after is not None:
-        return failure.retry_after if failure.retry_after <= RETRY_AFTER_CAP_S else None
-    return random.uniform(0, min(BACKOFF_CAP_S, BACKOFF_S * 2 ** (attempt - 1)))  # noqa: S311 - jitter, not a secret
-
-
-def _retry_piece(error: ReplyError, attempt: int, retry_max: int, delay: float) -> StreamPiece:
-    return StreamPiece(
-        "retry",
-        data={
-            "attempt": attempt,
-            "max": retry_max,
-            "delay_ms": round(delay * 1000),
-            "reason": error.failure.retry,
-        },
-    )

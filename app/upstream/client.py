@@ -17,6 +17,7 @@ import httpx2
 
 from app.clock import Clock, SystemClock
 from app.settings import Settings
+from app.upstream.circuit import Circuit
 from app.upstream.transport import AsyncPolicy, SyncPolicy
 
 if TYPE_CHECKING:
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
 
 BODY_LIMIT = 4 * 1024 * 1024
 """Bytes of a list or a description that are read."""
+
+TOOLS_REFUSED_S = 3600.0
+"""How long a model's refusal of tools is remembered: a server that was upgraded meanwhile is noticed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +167,7 @@ class _Server:
     client: "openai.AsyncOpenAI | None" = None
     first_model: str | None = None
     plain: bool = False
+    circuit: Circuit = field(default_factory=Circuit)
 
 
 class ClientPool:
@@ -174,6 +179,7 @@ class ClientPool:
     def __init__(self, clock: Clock | None = None) -> None:
         self.clock: Clock = clock or SystemClock()
         self._servers: defaultdict[tuple[str, str | None, float], _Server] = defaultdict(_Server)
+        self._toolless: dict[tuple[str, str | None], float] = {}
         self._making = asyncio.Lock()
 
     async def http(self, endpoint: Endpoint) -> httpx2.AsyncClient:
@@ -207,6 +213,26 @@ class ClientPool:
     def mark_plain(self, endpoint: Endpoint) -> None:
         """Remembers that the server rejects `stream_options`."""
         self._server(endpoint).plain = True
+
+    def circuit(self, endpoint: Endpoint) -> Circuit:
+        """The circuit of `endpoint`'s server, by this pool's clock."""
+        return self._server(endpoint).circuit
+
+    def found(self, endpoint: Endpoint) -> bool:
+        """The server answered a request that went past the circuit, with whichever key. Says whether that ended a
+        pause."""
+        ended = [server.circuit.answered() for key, server in self._servers.items() if key[0] == endpoint.base_url]
+        return any(ended)
+
+    def refuses_tools(self, endpoint: Endpoint) -> bool:
+        """Whether the endpoint's model refused a request with tools within the last `TOOLS_REFUSED_S`."""
+        until = self._toolless.get((endpoint.base_url, self.known_model(endpoint)))
+        return until is not None and self.clock.monotonic() < until
+
+    def mark_toolless(self, endpoint: Endpoint) -> None:
+        """Remembers that the endpoint's model refuses tools."""
+        until = self.clock.monotonic() + TOOLS_REFUSED_S
+        self._toolless[(endpoint.base_url, self.known_model(endpoint))] = until
 
     async def aclose(self) -> None:
         """Closes every client. Safe to call twice; the pool may be used again."""
