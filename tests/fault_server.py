@@ -37,8 +37,8 @@ class FaultServer:
 
     def endpoint(self, fault: str, **changes: Any) -> Endpoint:
         """An endpoint with short clocks that meets `fault`."""
-        short: dict[str, Any] = {"connect_s": 2.0, "first_token_s": 5.0, "idle_s": 5.0, "retry_max": 0}
-        return Endpoint(f"http://127.0.0.1:{self.port}/{fault}/v1", model="m", **{**short, **changes})
+        short: dict[str, Any] = {"model": "m", "connect_s": 2.0, "first_token_s": 5.0, "idle_s": 5.0, "retry_max": 0}
+        return Endpoint(f"http://127.0.0.1:{self.port}/{fault}/v1", **{**short, **changes})
 
 
 class Reply:

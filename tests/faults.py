@@ -20,6 +20,29 @@ OVERFLOWS = {
     "tabby": {"message": "Prompt length 9000 is greater than max_seq_len 4096"},
 }
 
+TOOLS_REFUSED = {
+    "ollama": (400, "registry.ollama.ai/library/gemma:2b does not support tools"),
+    "llamacpp": (500, "tools param requires --jinja flag"),
+    "llamacpp-old": (500, "Unsupported param: tools"),
+    "llamacpp-stream": (500, "Cannot use tools with stream"),
+    "ik-llamacpp": (500, "tools param is not fully supported yet"),
+    "vllm": (400, '"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set'),
+    "openrouter": (404, "No endpoints found that support tool use. To learn more, visit the routing page."),
+    "deepinfra": (405, "Tool calling is not supported for model: some/model"),
+    "deepseek": (400, "deepseek-reasoner does not support Function Calling"),
+    "volcengine": (400, "the requested model does not support function calling, please switch to a different model"),
+    "gemini": (400, "Function calling is not enabled for models/gemma-3-12b-it"),
+    "gemini-mode": (400, "Tool use with function calling is unsupported"),
+    "groq": (400, "`tool calling` is not supported with this model"),
+    "bedrock": (400, "This model doesn't support tool use in streaming mode."),
+    "litellm": (400, "UnsupportedParamsError: x does not support parameters: ['tools'], for model=some/model"),
+    "litellm-dict": (400, "UnsupportedParamsError: x does not support parameters: {'tools': [{'type': 'function'}]}"),
+    "gateway": (503, "The tool call is not supported"),
+    "openai": (400, "Unsupported parameter: 'tools' is not supported with this model."),
+    "strict": (400, "Unrecognized request argument supplied: tools"),
+}
+"""Server → status and text of its refusal of a request with tools."""
+
 
 def frame(text: str | None = None, finish: str | None = None, **delta: Any) -> bytes:
     """One chunk of a stream."""
@@ -115,6 +138,12 @@ answered("500-huge", "500 Internal Server Error", b"<html>" + b"x" * 3_000_000)
 answered("307", "307 Temporary Redirect", {}, location="http://user:pw@trap.example:99/v1/chat/completions?t=1")
 for _name, _error in OVERFLOWS.items():
     answered(f"overflow-{_name}", "400 Bad Request", {"error": _error})
+for _name, (_status, _text) in TOOLS_REFUSED.items():
+    answered(f"tools-{_name}", f"{_status} Refused", {"error": {"message": _text, "code": _status}})
+streamed(
+    "tools-refused-event",
+    b'data: {"error":{"message":"registry.ollama.ai/library/gemma:2b does not support tools"}}\n\n',
+)
 
 
 @fault("503-once")

@@ -14,7 +14,7 @@ from app.rag.errors import LLMError
 from app.rag.sse_reader import REQUEST_LIMIT, Failed, ProviderEvent, SseReader
 from app.upstream.client import ClientPool, Endpoint
 from app.upstream.exchange import Exchange
-from app.upstream.failures import Failure, UpstreamError, failure_of_text, is_html
+from app.upstream.failures import Failure, UpstreamError, failure_of_text, is_html, tools_refused
 
 LINGER_S = 5.0
 """How long a server may take from the finish reason to the end of the stream; the usage comes in between."""
@@ -56,6 +56,7 @@ class Attempt:
         self._clock = pool.clock
         self._endpoint = endpoint
         self._exchange = Exchange(pool, endpoint, request)
+        self._with_tools = "tools" in request
         self._deadline = math.inf if deadline is None else deadline
         self._running: _Clock = "first_token"
         self._until = math.inf
@@ -141,12 +142,13 @@ class Attempt:
 
     def _failure(self, failed: Failed) -> Failure:
         match failed.kind:
-            case "size" | "frames":
+            case "size" | "frames" | "cut":
                 return Failure("llm_incomplete", failed.kind, params={"server": self._endpoint.server})
             case "not_api":
                 return self._rejected("not_api")
             case "provider":
-                known = failure_of_text(failed.text, self._endpoint)
+                refused = tools_refused(failed.text, self._endpoint) if self._with_tools else None
+                known = refused or failure_of_text(failed.text, self._endpoint)
                 return known or Failure("llm_rejected", "error_event", params={"server": self._endpoint.server})
 
     def _rejected(self, reason: str) -> Failure:

@@ -99,7 +99,7 @@ class Exchange:
 
     def _failed(self, error: Exception) -> UpstreamError:
         """The error to raise `from None`: the client's own quotes the server, and a traceback would print it."""
-        failure = failure_of(error, self._endpoint)
+        failure = failure_of(error, self._endpoint, with_tools="tools" in self._request)
         _log.debug(kv("endpoint_failed", kind=type(error).__name__, code=failure.code, reason=failure.reason))
         if failure.reason == "model":
             self._pool.remember_model(self._endpoint, None)

@@ -34,6 +34,20 @@ _OVERFLOW = re.compile(
 )
 _NO_MODEL = re.compile(r"model_not_found|model\b.{0,120}\b(not found|does not exist|not exist|unknown)", re.I | re.S)
 _LOADING = re.compile(r"loading model|model is (still )?loading|is currently loading", re.IGNORECASE)
+_NO_TOOLS = re.compile(
+    r"""(does\ not|doesn[’']t|do\ not|cannot|can't)\ (support|use)\ (the\ )?(native\ )?
+        (tools?\b|function[ -_]?call) (?!.{0,12}without)
+    | (tools?|tool[ _-](use|calls?|calling|choice)|function[ _-]?call(s|ing)?)
+        [`'"\\]*\ (is|are)\ (not\ (supported|enabled|available|allowed)|unsupported|disabled)
+    | tool\ use\ with\ function\ calling\ is\ unsupported
+    | tools\ param\ (requires|is\ not) | requires\ --jinja | --enable-auto-tool-choice | --tool-call-parser
+    | endpoints?\ found\ that\ supports?\ tool
+    | (unsupported|unknown|unrecognized|unexpected|unsupported_parameter|extra|invalid)\b.{0,40}
+        (param(eter)?s?|arguments?|fields?|inputs?|supplied)\W{1,6}tools\b(?![\[.])
+    | support\ parameters:\ [\[{(]?\W{0,3}tools\b
+    | "loc":\ ?\["body",\ ?"tools"\]""",
+    re.VERBOSE | re.IGNORECASE,
+)
 _STREAM_OPTIONS = re.compile(r"stream_options|include_usage")
 
 
@@ -62,11 +76,11 @@ class UpstreamError(Exception):
         super().__init__(f"{failure.code}.{failure.reason}")
 
 
-def failure_of(error: BaseException, endpoint: Endpoint) -> Failure:
-    """The failure behind an exception of the HTTP or the openai client."""
+def failure_of(error: BaseException, endpoint: Endpoint, *, with_tools: bool = False) -> Failure:
+    """The failure behind an exception of the HTTP or the openai client; `with_tools`: the request offered some."""
     response = getattr(error, "response", None)
     if isinstance(response, httpx2.Response):
-        return failure_of_response(response, endpoint)
+        return failure_of_response(response, endpoint, with_tools=with_tools)
     server: dict[str, object] = {"server": endpoint.server}
     for kind, (code, reason, retry, setting) in _BY_TYPE.items():
         if any(isinstance(link, kind) for link in _chain(error)):
@@ -75,7 +89,7 @@ def failure_of(error: BaseException, endpoint: Endpoint) -> Failure:
     return Failure("llm_unavailable", "refused", retry="connect", params=server)
 
 
-def failure_of_response(response: httpx2.Response, endpoint: Endpoint) -> Failure:
+def failure_of_response(response: httpx2.Response, endpoint: Endpoint, *, with_tools: bool = False) -> Failure:
     """The failure that an HTTP answer other than 2xx stands for. The body must have been read."""
     status, text = response.status_code, response.text
     params: dict[str, object] = {"server": endpoint.server, "status": str(status)}
@@ -83,6 +97,8 @@ def failure_of_response(response: httpx2.Response, endpoint: Endpoint) -> Failur
         return _rejected("redirect", status, "LLM_BASE_URL", {**params, "target": _target(response, endpoint)})
     if status == 401:
         return _rejected("key", status, "LLM_API_KEY", params)
+    if with_tools and status != 429 and (refused := tools_refused(text, endpoint, status)):
+        return refused
     if status == 429 or status >= 500:
         return failure_of_text(text, endpoint, status) or _unavailable(response, params)
     if status == 408:
@@ -108,6 +124,17 @@ def failure_of_text(text: str, endpoint: Endpoint, status: int | None = None) ->
     if (status is None or status >= 500) and _LOADING.search(text):
         return Failure("llm_unavailable", "loading", status, retry="http_5xx", params=params)
     return None
+
+
+def tools_refused(text: str, endpoint: Endpoint, status: int | None = None) -> Failure | None:
+    """The failure of a request with tools that is refused because of them, going by the server's own words.
+
+    The status says nothing: 400, 404, 405, 422 and 500 are all in use for it.
+    """
+    if not _NO_TOOLS.search(text):
+        return None
+    params: dict[str, object] = {"server": endpoint.server, "model": endpoint.model or "-"}
+    return Failure("tools_unsupported", "", status, retryable=False, setting="LLM_MODEL", params=params)
 
 
 def refuses_stream_options(error: BaseException) -> bool:
@@ -137,6 +164,7 @@ _BY_TYPE: dict[type[BaseException], tuple[str, str, RetryReason | None, str | No
     httpx2.InvalidURL: ("llm_rejected", "address", None, "LLM_BASE_URL"),
     httpx2.UnsupportedProtocol: ("llm_rejected", "address", None, "LLM_BASE_URL"),
     httpx2.TransportError: ("llm_unavailable", "reset", "connect", None),
+    httpx2.DecodingError: ("llm_rejected", "not_api", None, "LLM_BASE_URL"),
 }
 
 
