@@ -7,6 +7,7 @@ only caller. One reader per attempt.
 
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
@@ -46,12 +47,16 @@ class ToolDelta:
 class Failed:
     """The reply cannot be used. `text` is the server's own words: to recognise a cause by, never to show.
 
-    `size`: a line or the whole over its limit; `frames`: too many that are not JSON; `not_api`: JSON of another kind.
+    `size`: a line or the whole over its limit; `frames`: too many that are not JSON; `not_api`: JSON of another kind;
+    `cut`: the server itself says that it broke off.
     """
 
-    kind: Literal["provider", "size", "frames", "not_api"]
+    kind: Literal["provider", "size", "frames", "not_api", "cut"]
     text: str = ""
 
+
+_BROKEN_OFF: Mapping[object, Literal["provider", "cut"]] = {"error": "provider", "abort": "cut"}
+"""Finish reasons that finish nothing."""
 
 ProviderEvent = Text | Thinking | ToolDelta | Failed
 
@@ -214,7 +219,10 @@ class SseReader:
             self._delta(cast("dict[str, Any]", delta), events)
         elif text := _content(choice.get("text")):
             events.append(Text(text))
-        if isinstance(reason := choice.get("finish_reason"), str) and reason:
+        reason = choice.get("finish_reason")
+        if isinstance(reason, str) and reason in _BROKEN_OFF:
+            self._fail(Failed(_BROKEN_OFF[reason]), events)
+        elif isinstance(reason, str) and reason:
             self.finish_reason = reason
 
     def _delta(self, delta: dict[str, Any], events: list[ProviderEvent]) -> None:

@@ -263,3 +263,13 @@ def test_random_bytes_never_raise(parts: list[bytes]) -> None:
     _, events = read(*parts, b"\ndata: ", *parts, b"\n\n")
     assert all(isinstance(event, KINDS) for event in events)
     assert all(isinstance(event, KINDS) for event in SseReader().feed_json(b"".join(parts)))
+
+
+@pytest.mark.parametrize(("reason", "kind"), [("error", "provider"), ("abort", "cut")])
+def test_a_finish_reason_that_finishes_nothing_is_no_end(reason: str, kind: str) -> None:
+    """OpenRouter and SGLang end a broken reply that way, with `[DONE]` after it; the text before it stands."""
+    reader = SseReader()
+    chunk = {"choices": [{"delta": {"content": "a"}, "finish_reason": reason}]}
+    events = reader.feed(b"data: " + json.dumps(chunk).encode() + b"\n\ndata: [DONE]\n\n")
+    assert events == [Text("a"), Failed(kind)]  # type: ignore[arg-type]
+    assert not reader.complete
