@@ -56,6 +56,9 @@ class Settings(BaseSettings):
     retrieval_top_k: int = Field(default=12, ge=1, le=100)
     retrieval_min_score: float = Field(default=0.45, ge=0, le=1)
 
+    agent_enabled: bool = True
+    agent_max_rounds: int = Field(default=6, ge=1, le=25)
+
     turn_detach_grace_s: float | None = Field(default=None, ge=0)
     auth_mode: Literal["none"] | None = None
     allowed_hosts: Annotated[tuple[str, ...], NoDecode] = ()

@@ -91,7 +91,7 @@ class TurnRun:
         if gate.mode == "deflected" and gate.searched:
             searched = await self._services.database.aread(lambda session: count_searched(session, request))
         prompt = pack(gate, request.question, start.history, start.settings, documents=searched)
-        nearest = record.begin(start, gate, prompt)
+        nearest = record.begin(start, gate, prompt, None)
         out.frame(frames.start(request.ids, gate.mode, source_rows(prompt.passages, None), nearest))
         if prompt.dropped:
             out.frame(self._notice("context_trimmed"))
@@ -128,6 +128,7 @@ class TurnRun:
             case "retry":
                 out.frame(frames.retry(data))
             case "tool":
+                self._record.add_step(data)
                 out.frame(frames.tool(data))
             case "notice":
                 out.frame(self._notice(str(data.get("code"))))

@@ -4,6 +4,7 @@ Filled by `app.api.run_turn`; the drafts and the last transaction are `app.turns
 """
 
 import logging
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +22,9 @@ from app.rag.agent import AgentHolder
 from app.rag.citations import CitationCheck, check, source_rows
 from app.rag.context import Prompt, passages_of
 from app.rag.gate import Gate
+from app.rag.pieces import Passage
 from app.rag.prompts import NO_ANSWER_SENTENCE
+from app.rag.tool_calls import Toolbox
 from app.rag.turn import Mode, TurnStats
 from app.store import queries, turns
 from app.store.engine import StoreError
@@ -57,11 +60,13 @@ class TurnRecord:
         self._start: TurnStart | None = None
         self._gate: Gate | None = None
         self._prompt: Prompt | None = None
+        self._toolbox: Toolbox | None = None
+        self._steps: list[dict[str, Any]] = []
         self._checked: CheckedAnswer | None = None
 
-    def begin(self, start: TurnStart, gate: Gate, prompt: Prompt) -> list[dict[str, Any]]:
+    def begin(self, start: TurnStart, gate: Gate, prompt: Prompt, toolbox: Toolbox | None) -> list[dict[str, Any]]:
         """Notes what retrieval gave; returns the rows of what came nearest."""
-        self._start, self._gate, self._prompt = start, gate, prompt
+        self._start, self._gate, self._prompt, self._toolbox = start, gate, prompt, toolbox
         stats, draft = self.stats, self.draft
         stats.mode, stats.top_score, stats.retrieval_ms = gate.mode, gate.top_score, gate.retrieval_ms
         self._count_prompt()
@@ -83,6 +88,13 @@ class TurnRecord:
         text = _storable(text)
         self.draft.thinking += text
         return text
+
+    def add_step(self, step: Mapping[str, Any]) -> None:
+        """Notes a tool call that has ended, and what it found as sources."""
+        if step["status"] == "start":
+            return
+        self._steps.append({key: step[key] for key in ("id", "name", "args", "status", "summary", "ms")})
+        self.draft.sources = source_rows(self._passages(), None) or self.draft.sources
 
     async def check(self) -> CheckedAnswer:
         """Checks the markers and renders, on a worker thread: a long answer takes milliseconds."""
@@ -114,7 +126,7 @@ class TurnRecord:
 
     def _check(self) -> CheckedAnswer:
         content = self.draft.content
-        passages = self._prompt.passages if self._prompt is not None else ()
+        passages = self._passages()
         checked = check(content, passages)
         rows = source_rows(passages, checked)
         html = answer_of_message(self._services.catalog, content, rows, self.stats.turn)
@@ -134,13 +146,19 @@ class TurnRecord:
         """The prompt's numbers; again at the end, for a repack changes them."""
         if self._prompt is None or self._start is None or self._gate is None:
             return
-        self.draft.facts = facts_of(self._gate, self._prompt, self._start.settings)
-        self.draft.prompt = self._prompt.messages
-        self.stats.chunks = len(self._prompt.passages)
-        self.stats.chunk_ids = [passage.chunk_id for passage in self._prompt.passages]
+        self.draft.facts = {**facts_of(self._gate, self._prompt, self._start.settings), "tools": self._steps}
+        self.draft.prompt = self._prompt.sent
+        passages = self._passages()
+        self.stats.chunks = len(passages)
+        self.stats.chunk_ids = list(dict.fromkeys(passage.chunk_id for passage in passages))
         endpoint = endpoint_from(self._start.settings)
         known = self._services.clients.known_model(endpoint) if endpoint is not None else None
         self.stats.model = self._start.model or known
+
+    def _passages(self) -> tuple[Passage, ...]:
+        """Everything the answer may cite: what the prompt gave, and what tools returned."""
+        given = self._prompt.passages if self._prompt is not None else ()
+        return (*given, *(self._toolbox.passages if self._toolbox is not None else ()))
 
     def _query(self, holder: AgentHolder) -> queries.QueryRow:
         read = [document.document_id for document in holder.read_docs]

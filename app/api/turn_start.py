@@ -72,7 +72,7 @@ def facts_of(gate: Gate, prompt: Prompt, settings: Settings) -> Mapping[str, Any
         "searched": gate.searched,
         "min_score": settings.retrieval_min_score,
         "dropped": [{**row, "why": "budget"} for row in source_rows(left_out, None)],
-        "estimated_tokens": sum(estimate_tokens(message["content"]) for message in prompt.messages),
+        "estimated_tokens": sum(estimate_tokens(message["content"]) for message in prompt.sent),
         "prompt_room": prompt.room,
         "window": prompt.window,
     }

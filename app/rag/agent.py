@@ -88,7 +88,7 @@ async def _with_tools(asking: Asking, toolbox: Toolbox, holder: AgentHolder) -> 
             if not asking.reply.calls:
                 return
             last = round_ == toolbox.max_rounds
-            running = steps.run(asking.reply.text, asking.reply.calls, asking.rounds, last=last)
+            running = steps.run(asking.reply.text, asking.reply.calls, asking.prompt.rounds, last=last)
             async with closing(running) as pieces:
                 async for piece in pieces:
                     holder.tool_calls, holder.read_docs = steps.count, list(steps.read)

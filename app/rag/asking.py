@@ -1,8 +1,7 @@
 """One request of a turn and the state of its reply; once more with fewer passages when the prompt was too long.
 
-Owns the messages of a turn as they grow by tool results, a fresh filter for every request, the blank line between the
-texts of two rounds, and what is counted per request. Which request is made, and what an empty reply means, is
-`app.rag.agent`'s.
+Owns a fresh filter for every request, the blank line between the texts of two rounds, and what is counted per request.
+Which request is made, and what an empty reply means, is `app.rag.agent`'s.
 """
 
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
@@ -21,11 +20,10 @@ _T = TypeVar("_T")
 
 
 class Asking:
-    """The requests of one turn. `rounds` is what tool rounds added to the prompt's messages; `reply` is the last."""
+    """The requests of one turn; `reply` is that to the last one."""
 
     def __init__(self, prompt: Prompt, chat: ChatFn, stats: TurnStats) -> None:
         self.prompt = prompt
-        self.rounds: list[dict[str, Any]] = []
         self.reply = Reply(stats)
         self._chat = chat
 
@@ -49,9 +47,7 @@ class Asking:
             yield StreamPiece("notice", data={"code": "context_trimmed"})
 
     async def _ask(self, tools: Tools | None, correct: bool) -> AsyncGenerator[StreamPiece]:
-        messages = [*self.prompt.messages, *self.rounds]
-        if correct:
-            messages = with_correction(messages)
+        messages = with_correction(self.prompt.sent) if correct else self.prompt.sent
         self.reply.begin()
         content_filter = ScaffoldingFilter()
         try:

@@ -9,7 +9,7 @@ import json
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 from app.rag.markers import strip_markers
 from app.rag.pieces import Passage
@@ -72,7 +72,14 @@ class Prompt:
     tool_room: int
     _history: tuple[PastTurn, ...] = field(repr=False)
     _build: _Build = field(repr=False)
+    rounds: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    """Messages that tool rounds added: replies with their calls, and the results."""
     _repacked: bool = field(default=False, repr=False)
+
+    @property
+    def sent(self) -> list[dict[str, Any]]:
+        """What the next request sends."""
+        return [*self.messages, *self.rounds]
 
     def repack(self) -> bool:
         """Halves the passages and the history, once; numbers stay what they were. False when nothing is left to give

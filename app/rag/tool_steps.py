@@ -79,7 +79,7 @@ class ToolSteps:
     def _named(self, call: ToolCallPiece) -> ToolCallPiece:
         """The call with an id that no other call of the turn has, and a name that every server takes back."""
         identity = call.id
-        if not identity or identity in self._ids or len(identity) > 64:
+        if not identity or identity in self._ids or len(identity) > 64 or _NOT_A_NAME.search(identity):
             # Nine letters and digits: what the strictest chat templates accept.
             identity = next(made for n in range(1, 1_000_000) if (made := f"call{n:05d}") not in self._ids)
         self._ids.add(identity)
@@ -105,27 +105,33 @@ def _shown(value: object) -> object:
 def _clean(text: str) -> str:
     content_filter = ScaffoldingFilter()
     cut = text[: SHOWN_CHARS * 2]
-    clean = " ".join((content_filter.feed(cut) + content_filter.flush()).split())
+    clean = " ".join(_whole(content_filter.feed(cut) + content_filter.flush()).split())
     return clean if len(clean) <= SHOWN_CHARS and cut == text else clean[: SHOWN_CHARS - 1] + "…"
 
 
 def _assistant(text: str, calls: Sequence[ToolCallPiece]) -> dict[str, Any]:
     return {
         "role": "assistant",
-        "content": disarm(text),
+        "content": disarm(_whole(text)),
         "tool_calls": [
             {
                 "id": call.id,
                 "type": "function",
-                # Broken arguments would make the server refuse every later request of the turn.
-                "function": {
-                    "name": call.name,
-                    "arguments": disarm(call.arguments) if _parsed(call.arguments) else "{}",
-                },
+                "function": {"name": call.name, "arguments": _sendable(call.arguments)},
             }
             for call in calls
         ],
     }
+
+
+def _sendable(arguments: str) -> str:
+    """Broken arguments would make the server refuse every later request of the turn."""
+    return disarm(_whole(arguments)) if _parsed(arguments) is not None else "{}"
+
+
+def _whole(text: str) -> str:
+    """Without half characters (lone surrogates), which no request, page or row can hold."""
+    return text.encode(errors="replace").decode()
 
 
 def _parsed(arguments: str) -> Mapping[str, Any] | None:
