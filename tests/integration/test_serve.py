@@ -13,6 +13,7 @@ from app import cli
 from app.serve import ServeError, address_of, check_address, is_loopback, listen, start_line
 from app.settings import Settings
 from app.store.engine import Database
+from app.store.migrate import HEAD
 from tests.server import ServerProcess, free_port
 from tests.sse import Decoder, Frame
 
@@ -111,9 +112,9 @@ def test_a_database_that_can_not_be_opened_is_told(
 def test_migrate_says_from_where_to_where(environment: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """Twice is once."""
     assert cli.main(["migrate"]) == 0
-    assert "empty -> 0001" in capsys.readouterr().out
+    assert f"empty -> {HEAD}" in capsys.readouterr().out
     assert cli.main(["migrate"]) == 0
-    assert "0001 -> 0001" in capsys.readouterr().out
+    assert f"{HEAD} -> {HEAD}" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

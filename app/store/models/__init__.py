@@ -3,6 +3,13 @@
 from app.store.models.base import Base, UtcDateTime
 from app.store.models.chats import Chat, Message, QueryLog, Turn
 from app.store.models.library import Chunk, Collection, CollectionMember, Document, Job
+from app.store.models.loop_guard import (
+    LoopGuardEnv,
+    LoopGuardLoss,
+    LoopGuardRun,
+    LoopGuardScan,
+    LoopGuardTrip,
+)
 from app.store.models.setup import Setting, User
 from app.store.models.vectors import Generation, Vector
 
@@ -15,6 +22,11 @@ __all__ = [
     "Document",
     "Generation",
     "Job",
+    "LoopGuardEnv",
+    "LoopGuardLoss",
+    "LoopGuardRun",
+    "LoopGuardScan",
+    "LoopGuardTrip",
     "Message",
     "QueryLog",
     "Setting",
