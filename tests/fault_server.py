@@ -100,8 +100,10 @@ Fault = Callable[[Reply], Awaitable[None]]
 
 
 @asynccontextmanager
-async def fault_server(faults: Mapping[str, Fault]) -> AsyncIterator[FaultServer]:
-    """Runs the server in the test's own loop."""
+async def fault_server(
+    faults: Mapping[str, Fault], listening: socket.socket | None = None
+) -> AsyncIterator[FaultServer]:
+    """Runs the server in the test's own loop, at a port of its own or at a socket that listens already."""
     tasks: set[asyncio.Task[Any]] = set()
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -119,7 +121,8 @@ async def fault_server(faults: Mapping[str, Fault]) -> AsyncIterator[FaultServer
         finally:
             writer.close()
 
-    listener = await asyncio.start_server(serve, "127.0.0.1", 0)
+    sock = listening or socket.create_server(("127.0.0.1", 0))
+    listener = await asyncio.start_server(serve, sock=sock)
     server = FaultServer(listener.sockets[0].getsockname()[1])
     try:
         yield server

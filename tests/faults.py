@@ -122,6 +122,7 @@ streamed(
 )
 answered("html", "200 OK", b"<!doctype html><title>Log in</title>")
 answered("json", "200 OK", {"choices": [{"message": {"content": "whole"}, "finish_reason": "stop"}]})
+answered("models", "200 OK", {"object": "list", "data": [{"id": "m"}]})
 answered("json-other", "200 OK", {"hello": "world"})
 answered("401", "401 Unauthorized", {"error": {"message": f"Incorrect API key provided: {SECRET_TEXT}"}})
 answered("403", "403 Forbidden", {"error": {"message": SECRET_TEXT}})
