@@ -108,4 +108,5 @@ def _start(services: Services, new: NewTurn, begun: BegunTurn, filters: SearchFi
     """Hands the turn to the registry. No await between storing and this: a second POST with the key must find it."""
     ids = TurnIds(begun.turn_id, begun.chat_id, begun.user_message_id, begun.message_id)
     request = TurnRequest(ids, new.user_id, new.question, filters, without_documents)
-    services.turns.start(begun.turn_id, TurnRun(services, request), total_s=services.settings.llm_total_s)
+    total_s = services.settings.llm_total_s
+    services.turns.start(begun.turn_id, TurnRun(services, request), owner=new.user_id, total_s=total_s)

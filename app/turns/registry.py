@@ -34,10 +34,11 @@ class ShuttingDownError(AppError):
 
 
 class TurnScope:
-    """One turn's life: its log, and why it was told to end (None: it was not)."""
+    """One turn's life: its log, whose it is (None: nobody's), and why it was told to end (None: it was not)."""
 
-    def __init__(self, turn_id: str) -> None:
+    def __init__(self, turn_id: str, owner: int | None = None) -> None:
         self.turn_id = turn_id
+        self.owner = owner
         self.log = EventLog()
         self.stop_reason: StopReason | None = None
 
@@ -83,8 +84,10 @@ class TurnRegistry:
         """How many turns run. The worker's threads ask too, hence the copy."""
         return sum(1 for entry in tuple(self._entries.values()) if not entry.scope.log.closed)
 
-    def start(self, turn_id: str, body: TurnBody, *, total_s: float | None = None) -> TurnScope:
-        """Runs `body` as a task of its own, for at most `total_s` seconds.
+    def start(
+        self, turn_id: str, body: TurnBody, *, owner: int | None = None, total_s: float | None = None
+    ) -> TurnScope:
+        """Runs `body` as a task of its own, for at most `total_s` seconds. `owner` is the id of the user who asked.
 
         The body has to catch the cancellation, read `scope.stop_reason` and settle. Its log is closed when it returns.
 
@@ -93,7 +96,7 @@ class TurnRegistry:
         """
         if self._closing:
             raise ShuttingDownError
-        scope = TurnScope(turn_id)
+        scope = TurnScope(turn_id, owner)
         entry = _Entry(scope)
         self._entries[turn_id] = entry
         entry.task = asyncio.create_task(self._run(entry, body, total_s), name=f"turn-{turn_id}")

@@ -10,14 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import select
 from sqlalchemy.exc import OperationalError
 
+from app.edge.auth import current_user
 from app.edge.deps import Services
 from app.settings import Settings
 from app.store import chats, turns
 from app.store.engine import Database
-from app.store.models.chats import Chat, Turn
 from app.store.models.setup import LOCAL_USER_ID, User
 from tests.asgi import Client, in_app, serving
 from tests.integration.turn_life_kit import ANSWER, PARTS, answer_of, app_of, services_of, settled, turn_of
@@ -163,21 +162,16 @@ def test_an_end_that_can_not_be_stored_is_told_and_does_not_lock_the_chat(
 
 def test_another_users_turn_can_be_neither_watched_nor_stopped(settings: Settings) -> None:
     """404 for both, and the turn runs on."""
-    gate = Gate()
+    gate, bob_id = Gate(), 2
 
     async def test(client: Client) -> None:
-        database = services_of(client).database
-        bob = User(id=2, username="bob", display_name="Bob", role="user", created_at=datetime.now(UTC))
-        await database.awrite(lambda session: session.add(bob))
+        bob = User(id=bob_id, username="bob", display_name="Bob", role="user", created_at=datetime.now(UTC))
+        await services_of(client).database.awrite(lambda session: session.add(bob))
+        client.app.dependency_overrides[current_user] = lambda: bob_id
         reply = await client.ask()
+        client.app.dependency_overrides.clear()
         turn_id = reply.headers["x-turn-id"]
         await gate.reached()
-
-        def give_away(session: Any) -> None:
-            session.scalars(select(Turn)).one().user_id = 2
-            session.scalars(select(Chat)).one().user_id = 2
-
-        await database.awrite(give_away)
         assert (await client.get(f"/api/turns/{turn_id}/events")).status == 404
         assert (await client.post(f"/api/turns/{turn_id}/stop")).status == 404
         assert (await client.get(f"/api/chats/{reply.headers['x-chat-id']}")).status == 404

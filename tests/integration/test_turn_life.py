@@ -1,10 +1,13 @@
 """The life of a turn around its response: left, watched again, stopped."""
 
 import asyncio
+from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from app.settings import Settings
+from app.store.engine import Database
 from tests.asgi import Client, in_app
 from tests.integration.turn_life_kit import ANSWER, PARTS, answer_of, app_of, services_of, turn_of
 from tests.scripted import Gate, ScriptedModel
@@ -155,3 +158,34 @@ def test_a_running_turn_can_be_found_from_its_chat(settings: Settings) -> None:
         assert (await client.get(active)).status == 204
 
     in_app(app_of(settings, ScriptedModel([gate, ANSWER])), test)
+
+
+class BusyDatabase(Database):
+    """A database all of whose readers are taken while `taken` is set."""
+
+    taken = False
+
+    async def aread(self, work: Any) -> Any:
+        if self.taken:
+            await asyncio.Event().wait()
+        return await super().aread(work)
+
+
+def test_stop_waits_for_no_database(settings: Settings) -> None:
+    """A stop that waits its turn leaves the model at work just when the machine has too much of it."""
+    gate = Gate()
+    model = ScriptedModel([PARTS[0], gate])
+    app = app_of(settings, model)
+    busy = BusyDatabase(settings.database)
+    app.state.docent = replace(app.state.docent, database=busy)
+
+    async def test(client: Client) -> None:
+        reply = await client.ask()
+        await gate.reached()
+        busy.taken = True
+        assert (await client.post(f"/api/turns/{reply.headers['x-turn-id']}/stop")).status == 204
+        assert (await reply.all_frames())[-1].event == "stopped"
+        assert model.closed == 1
+
+    in_app(app, test)
+    busy.close()
