@@ -5,6 +5,7 @@ waits for ingest: what has no vector yet is found by its words, and where the em
 """
 
 import json
+import threading
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -38,6 +39,10 @@ EVERYWHERE = SearchFilters()
 QUERIES_AT_ONCE = 4
 """Questions embedded side by side."""
 
+SEARCHES_AT_ONCE = 8
+"""Searches that may hold a database connection at the same time: half of the readers, so that a burst of questions on
+a busy machine leaves connections for everything else."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Worded:
@@ -62,6 +67,7 @@ class Searcher:
         self._index = index
         self._query_embedder = QueryEmbedder(embedder, clock or SystemClock())
         self._words = Words()
+        self._places = threading.BoundedSemaphore(SEARCHES_AT_ONCE)
         self._pool = ThreadPoolExecutor(QUERIES_AT_ONCE, thread_name_prefix="docent-query")
 
     def search(self, query: str, *, user_id: int, k: int = 12, filters: SearchFilters = EVERYWHERE) -> list[Hit]:
@@ -69,9 +75,11 @@ class Searcher:
         documents or nothing else is left."""
         scope = Scope(user_id, filters)
         embedding = self._pool.submit(self._embed, query)
-        worded = self._database.read(lambda session: self._by_words(session, query, scope))
+        with self._places:
+            worded = self._database.read(lambda session: self._by_words(session, query, scope))
         meaning = embedding.result()
-        return self._database.read(lambda session: self._fused(session, worded, meaning, scope, k))
+        with self._places:
+            return self._database.read(lambda session: self._fused(session, worded, meaning, scope, k))
 
     def _embed(self, query: str) -> Meaning | None:
         """On a thread of its own while words are looked up; no database session is held meanwhile."""
