@@ -80,12 +80,12 @@ def encode(event: Event) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class TurnIds:
-    """What a turn's frames name."""
+    """What a turn's frames name. A turn without a chat (a `/v1` request) has no messages either."""
 
     turn_id: str
-    chat_id: int
-    user_message_id: int
-    message_id: int
+    chat_id: int | None
+    user_message_id: int | None
+    message_id: int | None
 
 
 def start(ids: TurnIds, mode: str, sources: Rows, nearest: Rows) -> Frame:
@@ -130,7 +130,7 @@ def notice(code: str, message: str) -> Frame:
 
 
 def done(
-    message_id: int,
+    message_id: int | None,
     html: str,
     sources: Rows,
     *,

@@ -30,6 +30,8 @@ class TurnRequest:
     question: str
     filters: SearchFilters
     without_documents: bool
+    history: tuple[PastTurn, ...] | None = None
+    """The talk before the question where no chat holds it; None: it is read from the chat."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +49,14 @@ class TurnStart:
 
 def read_start(session: Session, settings: Settings, asked: TurnRequest) -> TurnStart:
     """Reads the snapshot in one transaction."""
-    earlier = chats.earlier_messages(session, asked.user_id, asked.ids.chat_id, before_id=asked.ids.user_message_id)
-    return TurnStart(
-        settings=effective(session, settings),
-        history=past_turns(earlier),
-    )
+    return TurnStart(settings=effective(session, settings), history=_history(session, asked))
+
+
+def _history(session: Session, asked: TurnRequest) -> tuple[PastTurn, ...]:
+    if asked.history is not None or asked.ids.chat_id is None or asked.ids.user_message_id is None:
+        return asked.history or ()
+    before = asked.ids.user_message_id
+    return past_turns(chats.earlier_messages(session, asked.user_id, asked.ids.chat_id, before_id=before))
 
 
 def past_turns(messages: Sequence[chats.MessageRow]) -> tuple[PastTurn, ...]:
@@ -65,11 +70,12 @@ def past_turns(messages: Sequence[chats.MessageRow]) -> tuple[PastTurn, ...]:
 
 
 def facts_of(gate: Gate, prompt: Prompt, settings: Settings) -> Mapping[str, Any]:
-    """What the receipt shows beside the numbers: the query as searched, the threshold, what did not fit, the prompt's
-    size as estimated, the room it had and the window (tokens)."""
+    """What the receipt shows beside the numbers: the query as searched, how many passages were given, the threshold,
+    what did not fit, the prompt's size as estimated, the room it had and the window (tokens)."""
     left_out = passages_of(gate.hits)[len(prompt.passages) :]
     return {
         "searched": gate.searched,
+        "given": len(prompt.passages),
         "min_score": settings.retrieval_min_score,
         "dropped": [{**row, "why": "budget"} for row in source_rows(left_out, None)],
         "estimated_tokens": sum(estimate_tokens(message["content"]) for message in prompt.sent),

@@ -1,8 +1,8 @@
 """Somebody else's chat completion on its way through: scaffolding leaves the content, every other byte stays. Pure.
 
 Owns finding the content in the chunks of a stream or in a whole reply; what scaffolding is, `app.rag.scaffolding`
-knows. Lines that hold no scaffolding are passed on as they came. Used by `app.api.openai_proxy`, where a client offered no
-tools: then markup in the content is nothing the client could run. The format is OpenAI's: `data: {json}` lines, the
+knows. Lines that hold no scaffolding are passed on as they came. Used by `app.api.openai_proxy`, where a client offered
+no tools: then markup in the content is nothing the client could run. The format is OpenAI's: `data: {json}` lines, the
 last one `data: [DONE]`.
 """
 

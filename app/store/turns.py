@@ -72,10 +72,11 @@ class Prompted:
 
 @dataclass(frozen=True, slots=True)
 class SettledTurn:
-    """Everything the last transaction of a turn writes but the log of questions. `prompt` None: none was sent."""
+    """Everything the last transaction of a turn writes but the log of questions. `prompt` None: none was sent;
+    `message_id` None: the turn belongs to no chat."""
 
     turn_id: str
-    message_id: int
+    message_id: int | None
     state: str
     status: str
     outcome: str
@@ -150,6 +151,12 @@ def begin_turn(session: Session, new: NewTurn) -> BegunTurn:
     return BegunTurn(new.turn_id, chat_id, question.id, answer.id, is_new=True)
 
 
+def begin_lone_turn(session: Session, turn_id: str, user_id: int, now: datetime) -> None:
+    """Stores a running turn that belongs to no chat: a question of another program's, which keeps the talk itself."""
+    session.add(Turn(id=turn_id, user_id=user_id, chat_id=None, client_key=None, state="running", started_at=now))
+    session.flush()
+
+
 def get_turn(session: Session, user_id: int, turn_id: str) -> TurnRow:
     """One turn of the user's.
 
@@ -205,17 +212,18 @@ def save_drafts(session: Session, drafts: Iterable[tuple[int, str, str]]) -> Non
 
 def settle_turn(session: Session, settled: SettledTurn) -> bool:
     """Writes the final answer and the final state of its turn; whether it is still there: its chat may be removed."""
-    session.execute(
-        update(Message)
-        .where(Message.id == settled.message_id)
-        .values(
-            content=settled.content,
-            thinking=settled.thinking,
-            status=settled.status,
-            error_code=settled.error_code,
-            sources=[dict(source) for source in settled.sources],
+    if settled.message_id is not None:
+        session.execute(
+            update(Message)
+            .where(Message.id == settled.message_id)
+            .values(
+                content=settled.content,
+                thinking=settled.thinking,
+                status=settled.status,
+                error_code=settled.error_code,
+                sources=[dict(source) for source in settled.sources],
+            )
         )
-    )
     written = session.execute(
         update(Turn)
         .where(Turn.id == settled.turn_id)

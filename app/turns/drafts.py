@@ -36,7 +36,10 @@ class DraftWriter:
 
     @contextmanager
     def keeping(self, draft: Draft) -> Generator[None]:
-        """Writes `draft` while the block runs."""
+        """Writes `draft` while the block runs, if there is a message to write to."""
+        if draft.message_id is None:
+            yield
+            return
         self._open[draft.message_id] = draft
         try:
             yield

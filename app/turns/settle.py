@@ -38,10 +38,11 @@ _log = logging.getLogger("app.chat")
 class Draft:
     """An answer as it grows: what the drafts and the last transaction write.
 
-    `facts` are numbers beside those of the log line, for the receipt. `prompted` is set once retrieval is over.
+    `facts` are numbers beside those of the log line, for the receipt. `prompted` is set once retrieval is over. Without
+    `message_id` the turn belongs to no chat, and its text is stored nowhere.
     """
 
-    message_id: int
+    message_id: int | None
     content: str = ""
     thinking: str = ""
     sources: Sequence[Mapping[str, Any]] = field(default_factory=list[Mapping[str, Any]])
