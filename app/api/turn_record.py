@@ -90,10 +90,11 @@ class TurnRecord:
         return text
 
     def add_step(self, step: Mapping[str, Any]) -> None:
-        """Notes a tool call that has ended, and what it found as sources."""
+        """Notes a tool call that has ended and when it began (`at_ms`), and what it found as sources."""
         if step["status"] == "start":
             return
-        self._steps.append({key: step[key] for key in ("id", "name", "args", "status", "summary", "ms")})
+        row = {key: step[key] for key in ("id", "name", "args", "status", "summary", "ms")}
+        self._steps.append({**row, "at_ms": max(0, self._elapsed_ms() - step["ms"])})
         self.draft.sources = source_rows(self._passages(), None) or self.draft.sources
 
     async def check(self) -> CheckedAnswer:

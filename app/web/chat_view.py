@@ -16,18 +16,10 @@ from app.edge.errors import problem_message
 from app.rag.prompts import NO_ANSWER_SENTENCE
 from app.store.chats import MessageRow
 from app.store.turns import TurnRow
+from app.web.tool_view import ToolLine, search_line, tool_lines
 
 BAR_WIDTH = 40
 """Pixels of a score's bar."""
-
-
-@dataclass(frozen=True, slots=True)
-class SearchLine:
-    """The line that says what was searched, and with what success."""
-
-    query: str
-    passages: int
-    ms: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +39,10 @@ class TurnView:
     asked_at: datetime
     status: str
     given: str
-    search: SearchLine | None
+    steps: list[ToolLine]
+    """What was looked up, in order: the search before the answer, then the model's tool calls."""
+    guarded: bool
+    """Whether the turn repeated itself and was told so."""
     thinking: str
     html: Markup
     copy_text: str
@@ -90,7 +85,8 @@ def turn_view(catalog: Catalog, question: MessageRow, answer: MessageRow, turn: 
         asked_at=turn.started_at,
         status=answer.status,
         given=_given(catalog, turn, numbers, sources, near),
-        search=_search(numbers, len(sources)),
+        steps=[*search_line(catalog, numbers, None if deflected else len(sources)), *tool_lines(catalog, numbers)],
+        guarded=numbers.get("guard", "none") != "none",
         thinking=answer.thinking,
         html=answer_of_message(catalog, answer.content, rows, turn.id),
         copy_text=_copy_text(answer.content, sources),
@@ -124,16 +120,11 @@ def _given(
         return ""
     if turn.mode == "deflected":
         return catalog.t("chat.given_nothing") if near or numbers.get("searched") else catalog.t("chat.given_without")
-    found = len(sources) + len(numbers.get("dropped") or ())
+    dropped = len(numbers.get("dropped") or ())
+    passages = int(numbers.get("given", len(sources)))  # tools add to the sources
     cited = sum(source.cited for source in sources)
-    key = "chat.given" if found == len(sources) else "chat.given_fit"
-    given = catalog.t(key, n=len(sources), found=found)
+    given = catalog.t("chat.given_fit" if dropped else "chat.given", n=passages, found=passages + dropped)
     return f"{given}, {catalog.t('chat.cited', n=cited)}" if turn.state == "done" else given
-
-
-def _search(numbers: Mapping[str, Any], passages: int) -> SearchLine | None:
-    query = str(numbers.get("searched") or "")
-    return SearchLine(query, passages, int(numbers.get("retrieval_ms") or 0)) if query else None
 
 
 def _notices(

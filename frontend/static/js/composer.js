@@ -1,6 +1,7 @@
 // The composer: asks, stops, asks again; follows a turn that was already running when the page came.
 
 import { LiveTurn } from "./live-turn.js";
+import { tell } from "./page.js";
 import { post, watch } from "./sse.js";
 
 const NEAR_END = 120;
@@ -10,14 +11,8 @@ const ask = form.querySelector(".composer-ask");
 const stop = form.querySelector(".composer-stop");
 const hint = form.querySelector(".composer-hint");
 const turns = document.getElementById("turns");
+const line = document.getElementById("composer-say");
 let running = null;
-
-function say(sentence, wrong = false) {
-  const line = document.getElementById("composer-say");
-  line.hidden = !sentence;
-  line.textContent = sentence ?? "";
-  line.classList.toggle("wrong", wrong);
-}
 
 function show(isRunning) {
   ask.hidden = isRunning;
@@ -65,7 +60,7 @@ async function follow(live, turnId, response) {
 async function send(message, more = {}) {
   if (running !== null || !message.trim()) return;
   running = "";
-  say("");
+  tell(line, "");
   show(true);
   document.getElementById("welcome")?.setAttribute("hidden", "");
   const live = new LiveTurn(message, (element) => turns.append(element));
@@ -82,20 +77,18 @@ async function send(message, more = {}) {
     show(false);
     if (!field.value) field.value = message;
     const failure = await response?.json().catch(() => null);
-    say(failure?.error?.message ?? form.dataset.unreachable, true);
+    tell(line, failure?.error?.message ?? form.dataset.unreachable, true);
     return;
   }
   entered(response.headers.get("X-Chat-Id"), message);
-  if (running === "stop") halt(turnId);
+  const isStopped = running === "stop";
+  running = turnId;
+  if (isStopped) halt();
   await follow(live, turnId, response);
 }
 
-function halt(turnId) {
-  return fetch(`/api/turns/${turnId}/stop`, { method: "POST" }).catch(() => null);
-}
-
-function halting() {
-  if (running) halt(running);
+function halt() {
+  if (running) fetch(`/api/turns/${running}/stop`, { method: "POST" }).catch(() => null);
   else if (running === "") running = "stop"; // asked to stop before the turn had its name
 }
 
@@ -113,10 +106,10 @@ field.addEventListener("keydown", (event) => {
   form.requestSubmit(ask);
 });
 
-stop.addEventListener("click", () => { halting(); field.focus(); });
+stop.addEventListener("click", () => { halt(); field.focus(); });
 
 document.addEventListener("keydown", (event) => {
-  if (event.key === "Escape" && !event.defaultPrevented && !document.querySelector("dialog[open]")) halting();
+  if (event.key === "Escape" && !event.defaultPrevented && !document.querySelector("dialog[open]")) halt();
 });
 
 turns.addEventListener("click", (event) => {
@@ -142,7 +135,8 @@ document.body.addEventListener("docent:uploaded", () => {
 
 const left = turns.querySelector("[data-running]");
 if (left) {
-  const live = new LiveTurn(left.dataset.question, (element) => left.replaceWith(element));
+  const asked = new Date(left.querySelector(".given time").dateTime);
+  const live = new LiveTurn(left.dataset.question, (element) => left.replaceWith(element), asked);
   follow(live, left.dataset.turn, null);
 }
 if (!document.getElementById(location.hash.slice(1))) toEnd(); // an address may name a turn or a numeral of it

@@ -28,14 +28,15 @@ export class LiveText {
   add(text) {
     this.#rest += text;
     for (const node of this.#open) node.remove();
-    const cut = finishedUpTo(this.#rest);
-    this.#draw(this.#rest.slice(0, cut));
-    this.#rest = this.#rest.slice(cut);
-    this.#open = this.#draw(this.#rest.replace(OPEN_MARKER, ""));
+    const blocks = blocksOf(this.#rest);
+    const last = blocks.pop();
+    this.#draw(blocks);
+    this.#rest = this.#rest.slice(last?.at);
+    this.#open = last ? this.#draw([{ text: last.text.replace(OPEN_MARKER, "") }]) : [];
   }
 
-  #draw(text) {
-    const nodes = blocksOf(text).map((block) => this.#block(block));
+  #draw(blocks) {
+    const nodes = blocks.map((block) => this.#block(block.text));
     this.#root.append(...nodes);
     return nodes;
   }
@@ -80,28 +81,18 @@ export class LiveText {
   }
 }
 
+// The blocks of `text` and where each begins; the last one may still grow.
 function blocksOf(text) {
-  const blocks = [[]];
-  let fenced = false;
+  const blocks = [];
+  let [at, fenced, inside] = [0, false, false];
   for (const line of text.split("\n")) {
     const fence = FENCE.test(line);
-    if (fence && !fenced && blocks.at(-1).length) blocks.push([]);
-    if (line.trim() || fenced) blocks.at(-1).push(line);
+    if (!fenced && (fence || !line.trim())) inside = false;
+    if (inside) blocks.at(-1).text += `\n${line}`;
+    else if (line.trim()) blocks.push({ at, text: line });
     if (fence) fenced = !fenced;
-    if (!fenced && (fence || !line.trim()) && blocks.at(-1).length) blocks.push([]);
-  }
-  return blocks.filter((block) => block.length).map((block) => block.join("\n"));
-}
-
-// How far the text is made of whole blocks: up to the last blank line outside of code.
-function finishedUpTo(text) {
-  let fenced = false;
-  let at = 0;
-  let cut = 0;
-  for (const line of text.split("\n").slice(0, -1)) {
+    inside = fenced || (!fence && line.trim() !== "");
     at += line.length + 1;
-    if (FENCE.test(line)) fenced = !fenced;
-    else if (!line.trim() && !fenced) cut = at;
   }
-  return cut;
+  return blocks;
 }

@@ -1,5 +1,6 @@
 // A turn while it is being answered: frames in, elements out; at its end the server's own HTML takes its place.
 
+import { LiveSteps } from "./live-steps.js";
 import { LiveText } from "./live-text.js";
 import { dress } from "./page.js";
 
@@ -8,58 +9,65 @@ const clone = (id) => document.getElementById(id).content.firstElementChild.clon
 const count = (forms, n) => forms.split("|")[n === 1 ? 0 : 1].replace("{n}", n);
 
 export class LiveTurn {
-  constructor(question, place) {
+  constructor(question, place, asked = new Date()) {
+    this.asked = asked;
     this.element = clone("live-turn");
     this.element.dataset.question = question;
     this.#part(".question").textContent = question;
-    this.#part(".given").textContent = new Date().toTimeString().slice(0, 5);
-    this.#part(".tool-args").textContent = `“${question}”`;
-    this.#part(".tool").classList.add("running");
+    this.#part(".given").textContent = asked.toTimeString().slice(0, 5);
     this.sources = new Map();
+    this.steps = new LiveSteps(this.#part(".tools"), () => clone("live-step"));
+    this.steps.take({ id: "", name: "search", args: { query: question }, status: "start" });
     this.text = new LiveText(this.#part(".answer"), (n) => this.#cite(n));
     place(this.element);
   }
 
   take({ event, data }) {
+    if (["delta", "thinking", "tool"].includes(event)) this.#part(".live-notices").replaceChildren();
+    if (event !== "thinking") this.#thought("after");
     this[event]?.(data);
   }
 
   start(data) {
     this.turnId = data.turn_id;
-    const tool = this.#part(".tool");
-    tool.classList.remove("running");
-    if (data.mode === "grounded") this.#part(".tool-figures").textContent = count(tool.dataset.words, data.sources.length);
-    else if (data.nearest.length) this.#part(".tool-figures").textContent = tool.dataset.nothing;
-    else tool.hidden = true;
+    const found = data.sources.length;
     const given = this.#part(".given");
-    if (data.sources.length) given.textContent += ` · ${count(given.dataset.found, data.sources.length)}`;
+    if (found) given.textContent += ` · ${count(given.dataset.found, found)}`;
+    if (!found && !data.nearest.length) this.steps.root.hidden = true; // asked without documents
+    this.steps.take({ id: "", status: "ok", summary: found ? count(words.passages, found) : words.nothing });
+    for (const source of data.sources) this.#found(source);
+  }
+
+  tool(data) {
+    this.steps.take(data);
     for (const source of data.sources) this.#found(source);
   }
 
   delta(data) {
-    this.#settleThinking();
-    this.#part(".live-notices").replaceChildren();
     this.text.add(data.text);
   }
 
   thinking(data) {
-    const fold = this.#part(".thinking");
-    fold.hidden = false;
-    this.thoughtSince ??= performance.now();
+    this.#part(".thinking").hidden = false;
+    this.thinkingSince ??= performance.now() - (this.thoughtMs ?? 0);
     this.#part(".fold-text").append(data.text);
     this.#thought("during");
   }
 
   retry(data) {
-    const sentence = this.#part(".live-notices").dataset.retry;
     const seconds = Math.max(1, Math.round(data.delay_ms / 1000));
-    this.notice({ message: sentence.replace("{s}", seconds).replace("{attempt}", data.attempt).replace("{max}", data.max) });
+    const message = words.retry.replace("{s}", seconds).replace("{attempt}", data.attempt).replace("{max}", data.max);
+    this.notice({ message });
   }
 
-  notice(data) {
-    const notice = clone("live-notice");
-    notice.querySelector("p").textContent = data.message;
-    this.#part(".live-notices").replaceChildren(notice);
+  notice({ code, message }) {
+    if (code === "loop_guard") this.#part(".guard").hidden = false;
+    else {
+      const notice = clone("live-notice");
+      notice.querySelector("p").prepend(message);
+      this.#part(".live-notices").replaceChildren(notice);
+      if (code === "model_loading") this.#wait(notice.querySelector("span"));
+    }
   }
 
   error(data) {
@@ -81,19 +89,14 @@ export class LiveTurn {
     const article = document.adoptNode(page.querySelector("article"));
     const message = article.querySelector("[data-problem]");
     if (message && this.failure) message.textContent = this.failure;
-    const fold = article.querySelector(".thinking");
-    if (fold) fold.open = this.#part(".thinking").open;
+    for (const kind of [".thinking", ".more"]) article.querySelector(kind)?.toggleAttribute("open", this.#part(kind).open);
     this.element.replaceWith(article);
     window.htmx?.process(article);
     dress(article);
-    this.#speak(article, outcome);
-  }
-
-  #speak(article, outcome) {
-    const cited = article.querySelectorAll(".sources li").length;
+    if (outcome === "lost" || article.querySelector("[role=alert]")) return;
     const stopped = article.querySelector("[data-continue]");
-    if (article.querySelector("[role=alert]") || outcome === "lost") return;
-    document.getElementById("spoken").textContent = stopped ? words.stopped : count(words.ready, cited);
+    const ready = count(words.ready, article.querySelectorAll(".sources li").length);
+    document.getElementById("spoken").textContent = stopped ? words.stopped : ready;
   }
 
   #part(selector) {
@@ -101,36 +104,38 @@ export class LiveTurn {
   }
 
   #found(source) {
-    const href = `/documents/${source.document_id}?chunk=${source.chunk_id}&turn=${this.turnId}&n=${source.n}#passage`;
-    const item = document.createElement("li");
-    const numeral = Object.assign(document.createElement("span"), { className: "noted", textContent: source.n });
-    const title = source.heading.split(" › ").at(-1) || source.title || source.path.split("/").at(-1);
-    const link = Object.assign(document.createElement("a"), { href, textContent: title });
-    const where = Object.assign(document.createElement("span"), { className: "where" });
-    where.textContent = `${source.path} · ${source.score.toFixed(2)}`;
-    item.append(numeral, link, where);
+    if (this.sources.has(source.n)) return;
+    const item = clone("live-source");
+    const [numeral, link, where] = item.children;
+    numeral.textContent = source.n;
+    link.href = `/documents/${source.document_id}?chunk=${source.chunk_id}&turn=${this.turnId}&n=${source.n}#passage`;
+    link.textContent = source.heading.split(" › ").at(-1) || source.title || source.path.split("/").at(-1);
+    where.textContent = source.score ? `${source.path} · ${source.score.toFixed(2)}` : source.path;
     this.#part(".found").append(item);
-    this.sources.set(source.n, { href, title, item });
+    this.sources.set(source.n, item);
   }
 
   #cite(n) {
-    const source = this.sources.get(n);
-    if (!source) return null;
-    source.item.classList.add("used");
-    const numeral = Object.assign(document.createElement("a"), { className: "cite", href: source.href, textContent: n });
-    numeral.title = source.title;
-    return numeral;
+    const item = this.sources.get(n);
+    if (!item) return null;
+    item.classList.add("used");
+    const { href, textContent: title } = item.querySelector("a");
+    return Object.assign(document.createElement("a"), { className: "cite", href, title, textContent: n });
+  }
+
+  // Says every second how long the reader has waited, until the notice goes.
+  #wait(place) {
+    const timer = setInterval(() => {
+      place.textContent = words.waited.replace("{s}", Math.round((Date.now() - this.asked) / 1000));
+      if (!place.isConnected) clearInterval(timer);
+    }, 1000);
   }
 
   #thought(form) {
+    if (this.thinkingSince === undefined) return;
+    this.thoughtMs = performance.now() - this.thinkingSince;
     const label = this.#part(".thinking summary span");
-    const seconds = ((performance.now() - this.thoughtSince) / 1000).toFixed(1);
-    label.textContent = label.dataset[form].replace("{s}", seconds);
-  }
-
-  #settleThinking() {
-    if (this.thoughtSince === undefined || this.thoughtDone) return;
-    this.thoughtDone = true;
-    this.#thought("after");
+    label.textContent = label.dataset[form].replace("{s}", (this.thoughtMs / 1000).toFixed(1));
+    if (form === "after") this.thinkingSince = undefined;
   }
 }

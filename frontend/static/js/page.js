@@ -10,6 +10,13 @@ export async function copyText(text) {
   field.remove();
 }
 
+// Says a sentence in a line that is not there without one.
+export function tell(line, sentence, wrong = false) {
+  line.hidden = !sentence;
+  line.textContent = sentence ?? "";
+  line.classList.toggle("wrong", wrong);
+}
+
 function say(button, word) {
   const before = button.textContent;
   button.textContent = word;
@@ -81,7 +88,7 @@ document.addEventListener("keydown", (event) => {
 // What a request of htmx that failed says: the server's one sentence, at the top of the page it happened on.
 const wrong = document.getElementById("page-error");
 
-function tell(sentence) {
+function complain(sentence) {
   wrong.querySelector("p").textContent = sentence;
   wrong.hidden = false;
 }
@@ -96,10 +103,10 @@ document.addEventListener("htmx:beforeSwap", ({ detail }) => {
 
 document.addEventListener("htmx:responseError", ({ detail: { xhr } }) => {
   const plain = (xhr.getResponseHeader("Content-Type") || "").startsWith("text/plain");
-  tell(plain ? xhr.responseText : wrong.dataset.failed);
+  complain(plain ? xhr.responseText : wrong.dataset.failed);
 });
 
-document.addEventListener("htmx:sendError", () => tell(wrong.dataset.away));
+document.addEventListener("htmx:sendError", () => complain(wrong.dataset.away));
 
 document.addEventListener("htmx:afterOnLoad", ({ detail: { xhr } }) => {
   if (xhr.status < 400) wrong.hidden = true;

@@ -1,7 +1,6 @@
 // The reader: the cited passage in the middle of the screen, and the keys j, k and Esc.
 
-const passage = document.getElementById("passage");
-if (passage) passage.scrollIntoView({ block: "center" });
+document.getElementById("passage")?.scrollIntoView({ block: "center" });
 
 const keys = { j: "a[rel=next]", k: "a[rel=prev]", Escape: "a.reader-back" };
 

@@ -6,12 +6,9 @@ const sections = links.map((link) => document.querySelector(link.getAttribute("h
 function mark() {
   const line = window.innerHeight / 3;
   const atEnd = window.innerHeight + window.scrollY >= document.documentElement.scrollHeight - 2;
-  let at = sections.findLastIndex((section) => section.getBoundingClientRect().top <= line);
-  if (atEnd && window.scrollY > 0) at = links.length - 1;
-  for (const [index, link] of links.entries()) {
-    if (index === Math.max(0, at)) link.setAttribute("aria-current", "true");
-    else link.removeAttribute("aria-current");
-  }
+  const reached = Math.max(0, sections.findLastIndex((section) => section.getBoundingClientRect().top <= line));
+  const current = atEnd && window.scrollY > 0 ? links.at(-1) : links[reached];
+  for (const link of links) link.ariaCurrent = link === current ? "true" : null;
 }
 
 addEventListener("scroll", mark, { passive: true });

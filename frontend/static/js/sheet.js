@@ -5,12 +5,12 @@ const narrow = window.matchMedia("(max-width: 999.98px)");
 let sources = [];
 let shown = 0;
 
-function mark(on) {
-  const n = sources[shown]?.dataset.n;
-  for (const cite of turnOf(sources[shown]).querySelectorAll(`.cite[data-n="${n}"]`)) cite.classList.toggle("open", on);
-}
-
 const turnOf = (element) => element.closest(".turn");
+
+function mark(on) {
+  const cites = turnOf(sources[shown]).querySelectorAll(`.cite[data-n="${sources[shown].dataset.n}"]`);
+  for (const cite of cites) cite.classList.toggle("open", on);
+}
 
 function show(index) {
   if (sheet.open) mark(false);

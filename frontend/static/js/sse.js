@@ -5,17 +5,10 @@ const TRIES = 8;
 const TERMINAL = new Set(["done", "error", "stopped"]);
 const wait = (ms) => new Promise((resolve) => { setTimeout(resolve, ms); });
 
+// A frame has one line each of id, event and data; a comment has none of them.
 function parse(block) {
-  const frame = { id: 0, event: "", data: "" };
-  for (const line of block.split("\n")) {
-    const colon = line.indexOf(":");
-    if (colon < 1) continue;
-    const value = line.slice(colon + 1).replace(/^ /, "");
-    if (line.slice(0, colon) === "id") frame.id = Number(value);
-    else if (line.slice(0, colon) === "event") frame.event = value;
-    else if (line.slice(0, colon) === "data") frame.data += value;
-  }
-  return frame.event ? { ...frame, data: JSON.parse(frame.data) } : null;
+  const { id, event, data } = Object.fromEntries(block.split("\n").map((line) => line.split(/: (.*)/, 2)));
+  return event ? { id: Number(id), event, data: JSON.parse(data) } : null;
 }
 
 async function* frames(body) {

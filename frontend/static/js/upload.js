@@ -1,19 +1,14 @@
 // Files from any [data-upload] input or dropped anywhere on the page, folders too, to POST /api/documents.
 // Fires `docent:uploaded` on <body>; says what happens in [data-upload-say].
 
+import { tell } from "./page.js";
+
 const BATCH_FILES = 20;
 const BATCH_BYTES = 64e6;
 const say = document.querySelector("[data-upload-say]");
 
-function tell(sentence, wrong = false) {
-  if (!say) return;
-  say.hidden = !sentence;
-  say.textContent = sentence;
-  say.classList.toggle("wrong", wrong);
-}
-
 const named = (kind, names, n = names.length) =>
-  say?.dataset[n === 1 ? `${kind}One` : `${kind}Many`].replace("{name}", names[0]).replace("{n}", n) ?? "";
+  say.dataset[n === 1 ? `${kind}One` : `${kind}Many`].replace("{name}", names[0]).replace("{n}", n);
 
 function batches(files) {
   const all = [[]];
@@ -50,15 +45,15 @@ async function upload(files) {
   for (const batch of batches(files)) {
     const request = await sendBatch(batch, (part) => {
       const percent = Math.round((100 * (sent + part * batch.length)) / files.length);
-      tell(`${named("adding", names)} · ${percent} %`);
+      tell(say, `${named("adding", names)} · ${percent} %`);
     });
     const reply = request.response;
     sent += reply?.documents?.length ?? 0;
     if (reply?.errors) failures.push(...reply.errors.map((error) => `${error.name}: ${error.message}`));
-    else if (request.status !== 202) failures.push(reply?.error?.message ?? say?.dataset.unreachable ?? "");
+    else if (request.status !== 202) failures.push(reply?.error?.message ?? say.dataset.unreachable);
   }
   const good = sent ? named("added", names, sent) : "";
-  tell([...failures, good].filter(Boolean).join("\n"), failures.length > 0);
+  tell(say, [...failures, good].filter(Boolean).join("\n"), failures.length > 0);
   if (sent) document.body.dispatchEvent(new CustomEvent("docent:uploaded", { bubbles: true, detail: { sent } }));
 }
 
@@ -82,19 +77,13 @@ document.addEventListener("change", (event) => {
   event.target.value = "";
 });
 
-const holdsFiles = (event) => event.dataTransfer?.types.includes("Files");
-document.addEventListener("dragover", (event) => {
-  if (!holdsFiles(event)) return;
-  event.preventDefault();
-  document.body.classList.add("dropping");
-});
-document.addEventListener("dragleave", (event) => {
-  if (!event.relatedTarget) document.body.classList.remove("dropping");
-});
-document.addEventListener("drop", async (event) => {
-  if (!holdsFiles(event)) return;
-  event.preventDefault();
-  document.body.classList.remove("dropping");
-  const entries = [...event.dataTransfer.items].map((item) => item.webkitGetAsEntry()).filter(Boolean);
-  upload((await Promise.all(entries.map(fromEntry))).flat());
-});
+for (const type of ["dragover", "dragleave", "drop"]) {
+  document.addEventListener(type, async (event) => {
+    if (!event.dataTransfer?.types.includes("Files")) return;
+    event.preventDefault();
+    document.body.classList.toggle("dropping", type === "dragover" || (type === "dragleave" && event.relatedTarget !== null));
+    if (type !== "drop") return;
+    const entries = [...event.dataTransfer.items].map((item) => item.webkitGetAsEntry()).filter(Boolean);
+    upload((await Promise.all(entries.map(fromEntry))).flat());
+  });
+}

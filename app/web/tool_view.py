@@ -1,0 +1,71 @@
+"""What a page shows of what a turn looked up: a line per search and tool call, from what the turn stored. Pure.
+
+For `app.web.chat_view` (over the answer) and `app.web.receipt_view`. js/live-steps.js makes the same lines from `tool`
+frames while they come.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from app.catalog import Catalog
+
+_WHOLE = re.compile(r"[0-9]{1,9}")
+
+
+@dataclass(frozen=True, slots=True)
+class ToolLine:
+    """One look-up: the verb, what it was asked for, what came of it in a few words, and how long it took."""
+
+    name: str
+    asked: str
+    summary: str
+    time: str
+    is_wrong: bool = False
+
+
+def search_line(catalog: Catalog, numbers: Mapping[str, Any], sources: int | None) -> list[ToolLine]:
+    """The search before the answer; none where nothing was searched. `sources`: None if nothing was close."""
+    query = str(numbers.get("searched") or "")
+    if not query:
+        return []
+    summary = catalog.t("chat.nothing_close")
+    if sources is not None:
+        summary = catalog.t("chat.passages", n=int(numbers.get("given", sources)))
+    time = catalog.seconds(int(numbers.get("retrieval_ms") or 0))
+    return [ToolLine("search", asked_for(catalog, "search", {"query": query}), summary, time)]
+
+
+def tool_lines(catalog: Catalog, numbers: Mapping[str, Any]) -> list[ToolLine]:
+    """The tool calls that ended, in their order."""
+    return [
+        ToolLine(
+            name=str(row["name"]),
+            asked=asked_for(catalog, str(row["name"]), row.get("args") or {}),
+            summary=str(row.get("summary") or ""),
+            time=catalog.seconds(int(row.get("ms") or 0)),
+            is_wrong=row.get("status") == "error",
+        )
+        for row in numbers.get("tools") or ()
+    ]
+
+
+def asked_for(catalog: Catalog, name: str, args: Mapping[str, Any]) -> str:
+    """A call's arguments as words: `/library/plan.md:20–59`, `“derp” in /library *.md`."""
+    first, count = _whole(args.get("offset")), _whole(args.get("limit"))
+    first = first or min(count, 1)
+    lines = f":{first}–{first + count - 1 if count else ''}" if first else ""
+    path = str(args.get("path") or ("/" if name == "ls" else ""))
+    where = " ".join(filter(None, (path + lines, str(args.get("glob") or ""))))
+    what = args.get("pattern") or args.get("query")
+    if not what:
+        return where
+    quoted = f"“{what}”"
+    return catalog.t("chat.tool_in", what=quoted, where=where) if where else quoted
+
+
+def _whole(value: object) -> int:
+    """A count of lines, which some models write as text; 0 for anything else."""
+    text = f"{value:g}" if isinstance(value, float) else str(value)
+    return int(text) if _WHOLE.fullmatch(text) else 0
