@@ -9,7 +9,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, cast
+from typing import Any, Literal, TypeGuard
 
 import orjson
 
@@ -125,7 +125,7 @@ class SseReader:
         if self._over(len(body), events):
             return events
         payload = _parse(body)
-        known = isinstance(payload, dict) and self._payload(cast("dict[str, Any]", payload), events)
+        known = _is_object(payload) and self._payload(payload, events)
         if self._failed:
             return events
         if known:
@@ -171,9 +171,9 @@ class SseReader:
         elif data.strip() == b"[DONE]":
             self._held_is_bad(events)
             self.done = not self._failed
-        elif isinstance(payload := _parse(data), dict):
+        elif _is_object(payload := _parse(data)):
             self._held_is_bad(events)
-            self._payload(cast("dict[str, Any]", payload), events)
+            self._payload(payload, events)
         elif payload is None and data.strip() not in (b"", b"null"):
             self._held.append(data)
             self._held_size += len(data)
@@ -183,9 +183,9 @@ class SseReader:
     def _end_of_event(self, events: list[ProviderEvent]) -> None:
         if self._event == "error":
             self._fail(Failed("provider"), events)
-        if len(self._held) > 1 and isinstance(payload := _parse(b"\n".join(self._held)), dict):
+        if len(self._held) > 1 and _is_object(payload := _parse(b"\n".join(self._held))):
             self._held, self._held_size = [], 0
-            self._payload(cast("dict[str, Any]", payload), events)
+            self._payload(payload, events)
         self._held_is_bad(events)
         self._event = ""
 
@@ -204,19 +204,19 @@ class SseReader:
         if payload.get("error") or payload.get("object") == "error":
             self._fail(Failed("provider", _error_text(payload)), events)
             return False
-        if isinstance(usage := payload.get("usage"), dict):
-            self._usage(cast("dict[str, Any]", usage))
+        if _is_object(usage := payload.get("usage")):
+            self._usage(usage)
         choices = payload.get("choices")
-        choice = cast("list[object]", choices)[0] if isinstance(choices, list) and choices else None
-        if not isinstance(choice, dict):
+        choice = choices[0] if _is_list(choices) and choices else None
+        if not _is_object(choice):
             return False
-        self._choice(cast("dict[str, Any]", choice), events)
+        self._choice(choice, events)
         return True
 
     def _choice(self, choice: dict[str, Any], events: list[ProviderEvent]) -> None:
         delta = choice.get("delta") or choice.get("message")
-        if isinstance(delta, dict):
-            self._delta(cast("dict[str, Any]", delta), events)
+        if _is_object(delta):
+            self._delta(delta, events)
         elif text := _content(choice.get("text")):
             events.append(Text(text))
         reason = choice.get("finish_reason")
@@ -233,8 +233,8 @@ class SseReader:
         calls: object = delta.get("tool_calls")
         if not calls and delta.get("function_call"):
             calls = [{"index": 0, "function": delta["function_call"]}]
-        if isinstance(calls, list):
-            for call in cast("list[object]", calls):
+        if _is_list(calls):
+            for call in calls:
                 if self._tools.feed(call):
                     events.append(ToolDelta())
 
@@ -244,7 +244,15 @@ class SseReader:
         self.completion_tokens = completion if isinstance(completion, int) else self.completion_tokens
 
 
-def _parse(data: bytes) -> Any:
+def _is_object(value: object) -> TypeGuard[dict[str, Any]]:
+    return isinstance(value, dict)
+
+
+def _is_list(value: object) -> TypeGuard[list[object]]:
+    return isinstance(value, list)
+
+
+def _parse(data: bytes) -> object:
     """JSON of `data`, or None. Invalid UTF-8 and lone surrogates become U+FFFD."""
     try:
         return orjson.loads(data)
@@ -261,14 +269,8 @@ def _content(value: object) -> str:
     """Text of a `content` field: a string, or a list of parts."""
     if isinstance(value, str):
         return value
-    if not isinstance(value, list):
-        return ""
-    found: list[str] = []
-    for part in cast("list[object]", value):
-        text = cast("dict[str, object]", part).get("text") if isinstance(part, dict) else None
-        if isinstance(text, str):
-            found.append(text)
-    return "".join(found)
+    parts = [part.get("text") for part in value if _is_object(part)] if _is_list(value) else []
+    return "".join(text for text in parts if isinstance(text, str))
 
 
 def _error_text(payload: object) -> str:
