@@ -1,8 +1,8 @@
 """The mock model: an OpenAI-compatible server on a real socket, for tests and benches.
 
 `MockLlm()` runs it in a thread; `python -m tests.e2e.mock_llm --port 9099 [--rate 20]` runs it alone. What it answers
-is the table in `tests/e2e/mock_flows.py`. `GET /__requests` tells what it was asked and when each reply began, ended or
-was left (`time.monotonic()` seconds); `POST /__reset` forgets it.
+is the table in `tests/e2e/mock_flows.py`. `GET /__requests` tells what it was asked, when each reply began, ended or
+was left, and when how much of it had been said (`time.monotonic()` seconds); `POST /__reset` forgets it.
 """
 
 import argparse
@@ -25,6 +25,7 @@ import uvicorn
 
 from app.rag.prompts import parse_question
 from tests.e2e import mock_scaffolding as _more_flows  # noqa: F401 - adds its rows to the table
+from tests.e2e import mock_tools as _tool_flows  # noqa: F401 - likewise
 from tests.e2e.mock_flows import Call, Delta, Refuse, choose
 
 EMBED_DIM = 64
@@ -32,7 +33,8 @@ EMBED_DIM = 64
 
 @dataclass
 class Record:
-    """One request as seen here; times in seconds of the monotonic clock."""
+    """One request as seen here; times in seconds of the monotonic clock. `said` holds, for each piece of the answer,
+    when it was sent and how many characters the answer had with it."""
 
     path: str
     body: dict[str, Any]
@@ -40,6 +42,7 @@ class Record:
     first_at: float | None = None
     ended_at: float | None = None
     disconnected_at: float | None = None
+    said: list[tuple[float, int]] = field(default_factory=list)
 
     @property
     def tools_absent(self) -> bool:
@@ -122,13 +125,17 @@ class MockApp:
         await out.head(200, "text/event-stream")
         head = {"id": f"chatcmpl-{id(record)}", "object": "chat.completion.chunk", "created": int(time.time()),
                 "model": self.models[0] if self.models else "mock-model"}  # fmt: skip
-        said = ""
+        said, called = "", False
         async for delta in deltas:
             if delta and record.first_at is None:
                 record.first_at = time.monotonic()
-            said += delta.get("content", "")
+            if text := delta.get("content"):
+                said += text
+                record.said.append((time.monotonic(), len(said)))
             await out.event({**head, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]})
-        await out.event({**head, "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]})
+            called = called or "tool_calls" in delta
+        reason = "tool_calls" if called else "stop"
+        await out.event({**head, "choices": [{"index": 0, "delta": {}, "finish_reason": reason}]})
         if (call.body.get("stream_options") or {}).get("include_usage"):
             await out.event({**head, "choices": [], "usage": _usage(call, said)})
         await out.more(b"data: [DONE]\n\n")
