@@ -54,6 +54,11 @@ class Reply:
         self._writer.write("\r\n".join([*lines, "", ""]).encode())
         await self._writer.drain()
 
+    async def raw(self, data: bytes) -> None:
+        """Sends bytes as they are, without any framing."""
+        self._writer.write(data)
+        await self._writer.drain()
+
     async def send(self, *parts: bytes) -> None:
         for part in parts:
             self._writer.write(f"{len(part):x}\r\n".encode() + part + b"\r\n")
