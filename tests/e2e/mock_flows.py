@@ -7,11 +7,11 @@ before the first delta, is another HTTP answer; `Cut` ends the connection in the
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from app.rag.prompts import DEFLECT_MARKER, parse_passages, parse_question
+from app.rag.prompts import DEFLECT_MARKER, GivenPassage, parse_passages, parse_question
 
 Delta = dict[str, Any]
 """The `delta` of one chunk; an empty one opens the stream without a token."""
@@ -92,11 +92,20 @@ def answer(call: Call) -> str:
     passages = parse_passages(call.messages)
     if not passages:
         return f"This is an answer without documents to: {call.question[:80]}"
-    words = set(re.findall(r"\w{3,}", call.question.lower()))
+    return quoted(call.question, passages)
+
+
+def quoted(question: str, passages: Sequence[GivenPassage]) -> str:
+    """The best sentences of the two best passages, cited."""
+    words = set(re.findall(r"\w{3,}", question.lower()))
     quotes: list[tuple[int, int, str]] = []
     for passage in passages:
         sentences = [found for line in passage.text.splitlines() for found in re.split(r"(?<=[.!?])\s+", line.strip())]
-        scored = [(len(words & set(re.findall(r"\w{3,}", one.lower()))), one) for one in sentences if len(one) > 20]
+        scored = [
+            (len(words & set(re.findall(r"\w{3,}", one.lower()))), one)
+            for one in sentences
+            if len(one) > 20 and one[0] != "#"
+        ]
         best, sentence = max(scored, default=(0, passage.text.strip()[:200]))
         quotes.append((best, passage.n, sentence.rstrip(".!?:;, ")))
     best_first = sorted(quotes, key=lambda quote: (-quote[0], quote[1]))[:2]

@@ -11,8 +11,10 @@ from typing import Any
 import pytest
 
 from app.rag.llm import chat_for_endpoint, chat_stream_retried
-from app.rag.pieces import Passage
+from app.rag.pieces import Passage, ToolCallPiece
 from app.rag.prompts import build_deflect_prompt, build_grounded_prompt, build_messages
+from app.rag.tool_calls import Tools
+from app.rag.tools.definitions import DEFINITIONS
 from app.search.endpoint import EndpointEmbedder
 from app.upstream.client import ClientPool, Endpoint
 from tests.asking import Outcome, collect
@@ -36,13 +38,13 @@ def passages() -> list[Passage]:
     ]
 
 
-def ask(mock: MockLlm, question: str, system: str | None = None, **changes: Any) -> Outcome:
+def ask(mock: MockLlm, question: str, system: str | None = None, tools: Tools | None = None, **changes: Any) -> Outcome:
     async def run() -> Outcome:
         pool = ClientPool()
         messages = build_messages(system or build_grounded_prompt(passages()), [], question)
         try:
             endpoint = Endpoint(mock.base_url, model="mock-model", **changes)
-            return await collect(chat_stream_retried(endpoint, messages, tools=None, clients=pool))
+            return await collect(chat_stream_retried(endpoint, messages, tools=tools, clients=pool))
         finally:
             await pool.aclose()
 
@@ -96,6 +98,16 @@ def test_thinking_comes_before_the_answer_and_apart(mock: MockLlm) -> None:
     outcome = ask(mock, "backup e2e-think")
     assert outcome.text("thinking").startswith("The passages")
     assert "02:30" in outcome.text()
+
+
+def test_calls_are_streamed_while_tools_are_offered(mock: MockLlm) -> None:
+    """In parts, with the finish reason of a call; without tools the same question is answered."""
+    outcome = ask(mock, "backup e2e-read", tools=DEFINITIONS)
+    calls = [piece for piece in outcome.pieces if isinstance(piece, ToolCallPiece)]
+    assert [(call.name, json.loads(call.arguments)) for call in calls] == [("read", {"path": "/library/1.md"})]
+    assert outcome.data("usage")[0]["finish_reason"] == "tool_calls"
+    assert not outcome.text()
+    assert "02:30" in ask(mock, "backup e2e-read").text()
 
 
 def test_markdown_arrives_whole(mock: MockLlm) -> None:

@@ -35,12 +35,12 @@ export class LiveTurn {
     if (found) given.textContent += ` · ${count(given.dataset.found, found)}`;
     if (!found && !data.nearest.length) this.steps.root.hidden = true; // asked without documents
     this.steps.take({ id: "", status: "ok", summary: found ? count(words.passages, found) : words.nothing });
-    for (const source of data.sources) this.#found(source);
+    for (const source of data.sources) this.#found(source, ` · ${source.score.toFixed(2)}`);
   }
 
   tool(data) {
     this.steps.take(data);
-    for (const source of data.sources) this.#found(source);
+    for (const source of data.sources) this.#found(source, ""); // found by place or by word: no search has scored it
   }
 
   delta(data) {
@@ -103,14 +103,14 @@ export class LiveTurn {
     return this.element.querySelector(selector);
   }
 
-  #found(source) {
+  #found(source, score) {
     if (this.sources.has(source.n)) return;
     const item = clone("live-source");
     const [numeral, link, where] = item.children;
     numeral.textContent = source.n;
     link.href = `/documents/${source.document_id}?chunk=${source.chunk_id}&turn=${this.turnId}&n=${source.n}#passage`;
     link.textContent = source.heading.split(" › ").at(-1) || source.title || source.path.split("/").at(-1);
-    where.textContent = source.score ? `${source.path} · ${source.score.toFixed(2)}` : source.path;
+    where.textContent = source.path + score;
     this.#part(".found").append(item);
     this.sources.set(source.n, item);
   }
