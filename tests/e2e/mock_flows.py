@@ -22,6 +22,12 @@ MARKUP = "<|channel|>final <script>alert(1)</script> <tool_call>"
 SLOW_RATE = 20.0
 SLOW_WORDS = 400
 
+COLD_S = 6.5
+"""How long `e2e-cold` takes to load; a reader is told after five seconds."""
+
+THOUGHTS = " ".join(f"Thought {number}: **raw** <b>markup</b> stays." for number in range(1, 13))
+"""What `e2e-think-slow` thinks."""
+
 
 class Cut(Exception):
     """The connection breaks here."""
@@ -34,6 +40,7 @@ class Refuse(Exception):
     status: int
     body: str
     kind: str = "application/json"
+    retry_after: int | None = None
 
 
 @dataclass(frozen=True)
@@ -134,6 +141,30 @@ async def _silent(call: Call) -> AsyncIterator[Delta]:
 async def _think(call: Call) -> AsyncIterator[Delta]:
     async for delta in say("The passages answer this; the first one says it.", call.rate, "reasoning_content"):
         yield delta
+    async for delta in plain(call):
+        yield delta
+
+
+@flow("e2e-think-slow")
+async def _think_slowly(call: Call) -> AsyncIterator[Delta]:
+    async for delta in say(THOUGHTS, call.rate or SLOW_RATE, "reasoning_content"):
+        yield delta
+    async for delta in say(answer(call), call.rate or SLOW_RATE):
+        yield delta
+
+
+@flow("e2e-cold")
+async def _cold(call: Call) -> AsyncIterator[Delta]:
+    yield {}
+    await asyncio.sleep(COLD_S)
+    async for delta in plain(call):
+        yield delta
+
+
+@flow("e2e-429-once")
+async def _limited_once(call: Call) -> AsyncIterator[Delta]:
+    if call.nth % 2:
+        raise Refuse(429, '{"error": {"message": "slow down"}}', retry_after=2)
     async for delta in plain(call):
         yield delta
 

@@ -111,7 +111,8 @@ class MockApp:
         try:
             first = await anext(deltas)
         except Refuse as refusal:
-            await out.whole(refusal.status, refusal.kind, refusal.body.encode())
+            wait = {} if refusal.retry_after is None else {"retry-after": str(refusal.retry_after)}
+            await out.whole(refusal.status, refusal.kind, refusal.body.encode(), wait)
             return
         if call.body.get("stream"):
             await self._stream(call, record, out, _with_first(first, deltas))
@@ -148,8 +149,8 @@ class _Out:
     def __init__(self, send: Any) -> None:
         self._send = send
 
-    async def head(self, status: int, kind: str) -> None:
-        headers = [(b"content-type", kind.encode())]
+    async def head(self, status: int, kind: str, more: dict[str, str] | None = None) -> None:
+        headers = [(name.encode(), value.encode()) for name, value in {"content-type": kind, **(more or {})}.items()]
         await self._send({"type": "http.response.start", "status": status, "headers": headers})
 
     async def more(self, body: bytes) -> None:
@@ -161,8 +162,8 @@ class _Out:
     async def event(self, payload: object) -> None:
         await self.more(b"data: " + json.dumps(payload).encode() + b"\n\n")
 
-    async def whole(self, status: int, kind: str, body: bytes) -> None:
-        await self.head(status, kind)
+    async def whole(self, status: int, kind: str, body: bytes, more: dict[str, str] | None = None) -> None:
+        await self.head(status, kind, more)
         await self.end(body)
 
     async def json(self, status: int, payload: object) -> None:

@@ -53,7 +53,7 @@ def can_ask_again(chat: ChatPage) -> None:
 
 
 def test_stop_before_the_first_token_lets_the_model_go(chat: ChatPage, mock_llm: MockLlm) -> None:
-    """Nothing has arrived: the turn says so, offers nothing to continue, and the question is there to be asked again."""
+    """Nothing has arrived: the turn says so, offers nothing to continue, and the question can be asked again."""
     chat.ask(SILENT)
     is_asked(mock_llm)
     chat.stop()
