@@ -14,12 +14,8 @@ from app.rag.turn import TurnStats
 from app.store.chats import MessageRow
 from app.store.turns import TurnRow
 from app.web.library_view import shown_name
-
-BAR_WIDTH = 1000
-"""Units across a bar or waterfall; its SVG stretches."""
-
-MIN_BAR = 4
-"""Narrowest bar in those units, about two pixels at the width of the page."""
+from app.web.receipt_time import BAR_WIDTH, Span, waterfall
+from app.web.tool_view import ToolLine, tool_lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,19 +27,9 @@ class Figure:
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
-    """One row of the waterfall: `x` and `width` in units of `BAR_WIDTH`, `time` as words."""
-
-    label: str
-    kind: Literal["wait", "stream", "work"]
-    x: int
-    width: int
-    time: str
-
-
-@dataclass(frozen=True, slots=True)
 class Candidate:
-    """A passage that was found. `n` is empty when it was not given; `fate` is cited, given or dropped."""
+    """A passage that was found. `n` is empty when it was not given; `fate` is cited, given or dropped. `score` is empty
+    for what a tool found by its place or its words: no search has scored it."""
 
     n: str
     title: str
@@ -74,6 +60,8 @@ class Receipt:
     searched: str
     mode: str
     spans: tuple[Span, ...]
+    tools: tuple[ToolLine, ...]
+    tools_words: str
     candidates: tuple[Candidate, ...]
     summary: str
     threshold: str
@@ -99,8 +87,10 @@ def build(
     searched = str(numbers.get("searched") or "")
     sources = answer.sources if answer else ()
     given = turn.mode == "grounded"
+    asked = int(numbers.get("given", len(sources)))  # the others were found by tools
     candidates = (
-        *(candidate(source, given, catalog) for source in sources),
+        *(candidate(source, given, catalog) for source in sources[:asked]),
+        *(candidate({**source, "score": None}, given, catalog) for source in sources[asked:]),
         *(candidate(source, False, catalog) for source in numbers.get("dropped", ())),
     )
     prompt = tuple(_message(message, catalog) for message in turn.prompt or ())
@@ -115,6 +105,8 @@ def build(
         searched=searched,
         mode=_mode_words(turn, numbers, threshold, catalog),
         spans=waterfall(numbers, catalog),
+        tools=tuple(tool_lines(catalog, numbers)),
+        tools_words=_tools_words(numbers, catalog),
         candidates=candidates,
         summary=_summary(candidates, numbers, catalog) if candidates else "",
         threshold=catalog.number(threshold),
@@ -144,30 +136,6 @@ def log_line(turn: TurnRow) -> str:
     return stats.log_line()
 
 
-def waterfall(numbers: Mapping[str, Any], catalog: Catalog) -> tuple[Span, ...]:
-    """Where the time went: search, the wait for the first word, the answer. Empty when no total was recorded."""
-    total, search, first = (int(numbers.get(key) or 0) for key in ("total_ms", "retrieval_ms", "first_ms"))
-    if total <= 0:
-        return ()
-    stretches: list[tuple[str, Literal["wait", "stream", "work"], int, int]] = []
-    if search:
-        stretches.append(("time_search", "work", 0, search))
-    if first:
-        stretches.append(("time_wait", "wait", min(search, first), first))
-        stretches.append(("time_answer", "stream", first, max(first, total)))
-    else:
-        stretches.append(("time_other", "wait", min(search, total), total))
-    spans: list[Span] = []
-    for label, kind, start, end in stretches:
-        width = max(MIN_BAR, round((end - start) / total * BAR_WIDTH))
-        x = min(round(start / total * BAR_WIDTH), BAR_WIDTH - MIN_BAR)
-        time = catalog.seconds(end - start)
-        if label == "time_answer":
-            time = _with_rate(time, numbers.get("completion_tokens"), end - start, catalog)
-        spans.append(Span(catalog.t(f"receipt.{label}"), kind, x, min(width, BAR_WIDTH - x), time))
-    return tuple(spans)
-
-
 def candidate(source: Mapping[str, Any], given: bool, catalog: Catalog) -> Candidate:
     """One row of the candidates' table."""
     score = float(source.get("score") or 0.0)
@@ -184,7 +152,7 @@ def candidate(source: Mapping[str, Any], given: bool, catalog: Catalog) -> Candi
         title=shown_name(title_of(source)),
         locator=shown_name(path) + where,
         href=reader_href({**source, "n": None}, ""),
-        score=catalog.number(score),
+        score="" if source.get("score") is None else catalog.number(score),
         bar=round(min(1.0, max(0.0, score)) * BAR_WIDTH),
         fate=fate,
         outcome=catalog.t(outcome),
@@ -196,7 +164,8 @@ def as_text(receipt: Receipt, title: str) -> str:
     lines = [title, receipt.head, "", *(f"{figure.label}: {figure.value}" for figure in receipt.figures)]
     lines += ["", receipt.typed, *filter(None, (receipt.searched, receipt.mode)), ""]
     lines += [f"{span.label}: {span.time}" for span in receipt.spans]
-    lines += ["", *(f"{c.n} {c.score} {c.title} ({c.locator}): {c.outcome}" for c in receipt.candidates)]
+    lines += [f"{tool.name} {tool.asked}: {tool.summary}, {tool.time}" for tool in receipt.tools]
+    lines += ["", *(f"{c.n} {c.score or '–'} {c.title} ({c.locator}): {c.outcome}" for c in receipt.candidates)]
     lines += [*filter(None, (receipt.summary, receipt.tokens)), "", receipt.line]
     return "\n".join(lines).strip() + "\n"
 
@@ -207,8 +176,8 @@ def _figures(turn: TurnRow, numbers: Mapping[str, Any], catalog: Catalog) -> tup
     values: list[tuple[str, str]] = [("total", catalog.seconds(int(numbers["total_ms"])))]
     if numbers.get("first_ms"):
         values.append(("first_word", catalog.seconds(int(numbers["first_ms"]))))
-    for key in ("rounds", "retries"):
-        if key in numbers:
+    for key in ("rounds", "tool_calls", "retries"):
+        if key in numbers and (key != "tool_calls" or numbers[key]):
             values.append((key, catalog.number(int(numbers[key]))))
     if turn.mode == "grounded" and "cited" in numbers:
         valid, dropped = numbers["cited"], numbers.get("dropped_cites", 0)
@@ -258,10 +227,9 @@ def _token_words(prompt: Sequence[PromptMessage], numbers: Mapping[str, Any], ca
     return " ".join(words)
 
 
-def _with_rate(time: str, tokens: object, ms: int, catalog: Catalog) -> str:
-    if not isinstance(tokens, int) or tokens <= 0 or ms <= 0:
-        return time
-    return catalog.t("receipt.tokens_rate", time=time, rate=round(tokens * 1000 / ms))
+def _tools_words(numbers: Mapping[str, Any], catalog: Catalog) -> str:
+    calls, requests = len(numbers.get("tools") or ()), int(numbers.get("rounds") or 0)
+    return catalog.t("receipt.calls", n=calls) + " " + catalog.t("receipt.requests", n=requests)
 
 
 def _drop_key(source: Mapping[str, Any]) -> str:
@@ -272,4 +240,6 @@ def _drop_key(source: Mapping[str, Any]) -> str:
 def _message(message: Mapping[str, Any], catalog: Catalog) -> PromptMessage:
     role, content = str(message.get("role", "")), message.get("content")
     key = f"receipt.role_{role}"
-    return PromptMessage(catalog.t(key) if catalog.has(key) else role, content if isinstance(content, str) else "")
+    calls = [call["function"] for call in message.get("tool_calls") or ()]
+    said = [content if isinstance(content, str) else "", *(f"{call['name']} {call['arguments']}" for call in calls)]
+    return PromptMessage(catalog.t(key) if catalog.has(key) else role, "\n".join(filter(None, said)))
