@@ -4,202 +4,38 @@ A whole turn over `POST /api/chat`, a model server on a real socket. `DOCENT_LON
 in all rounds, too, and everything in twenty orders.
 """
 
-import asyncio
-import logging
 import os
 import random
-import re
-import socket
-from dataclasses import dataclass
-from typing import Any
 
 import pytest
 
 from app.catalog import load_catalog
-from app.edge.deps import Services
-from app.main import create_app
-from app.rag.prompts import CORRECTION_LINE
 from app.settings import Settings
-from app.store import chats, turns
-from app.store.models.setup import LOCAL_USER_ID
-from tests.asgi import Client, serving
 from tests.fault_catalogue import CASES, FAMILIES, Case
-from tests.fault_server import fault_server
-from tests.faults import SECRET_TEXT
-from tests.integration.fault_rounds import (
-    AGAIN,
-    BEFORE,
-    MAX_ROUNDS,
-    ROUNDS,
-    ChatOfCases,
-    Played,
-    Round,
-    faults_of,
-    played,
-)
-from tests.scripted import ScriptedSearch, hit
-from tests.sse import Frame, text_of
+from tests.integration.fault_ends import LIMIT_S, play_all
+from tests.integration.fault_rounds import ROUNDS, Round
 
 LONG = bool(os.environ.get("DOCENT_LONG"))
-AT_ONCE = 6
-WHOLE_TURN_S = 30.0
-LIMIT_S = 400
-"""Seconds for all faults of a round, on a machine that has other work, too."""
-
-OUTCOMES = {"ok": "ok", "malformed_reply": "malformed"}
-
-
-@dataclass(frozen=True)
-class Ended:
-    """What a turn left behind."""
-
-    frames: list[Frame]
-    turn: turns.TurnRow
-    answer: chats.MessageRow
+ORDERS = range(20 if LONG else 1)
 
 
 def lot(round_: Round) -> list[tuple[str, Case]]:
     """The faults to play in a round."""
-    families = [pair for number, pair in enumerate(FAMILIES.items()) if LONG or ROUNDS[number % len(ROUNDS)] == round_]
+    families = [pair for number, pair in enumerate(FAMILIES.items()) if LONG or ROUNDS[number % 3] == round_]
     return [*CASES.items(), *families]
 
 
-def orders() -> list[int]:
-    return list(range(20 if LONG else 1))
-
-
 @pytest.mark.timeout(LIMIT_S + 60)
-@pytest.mark.parametrize("order", orders())
+@pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("round_", ROUNDS)
 def test_every_fault_ends_as_documented_and_the_next_turn_works(
     settings: Settings, caplog: pytest.LogCaptureFixture, round_: Round, order: int
 ) -> None:
     """Terminal frame, turn, answer and line agree; the text stays; the limit holds; nothing goes unhandled."""
-    caplog.set_level(logging.INFO)
-    names, cases = zip(*shuffled(lot(round_), order), strict=True)
-    plays = played([(case, round_) for case in cases])
-    problems: list[str] = []
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        port = listening.getsockname()[1]
-        chat_for = ChatOfCases(plays, port)
-        connected = settings.model_copy(
-            update={"llm_base_url": f"http://127.0.0.1:{port}/v1", "llm_model": "m", "agent_max_rounds": MAX_ROUNDS}
-        )
-        app = create_app(connected, chat_for=chat_for, searcher=ScriptedSearch(hit(1), hit(2), hit(3)))
-
-        async def test() -> None:
-            gate = asyncio.Semaphore(AT_ONCE)
-            async with fault_server(faults_of(plays), listening), serving(app) as client:
-                try:
-                    found = await asyncio.gather(*[play_one(client, play, gate) for play in plays])
-                finally:
-                    await chat_for.pool.aclose()
-            problems.extend(f"{name}: {said}" for name, said in zip(names, found, strict=True) if said)
-
-        asyncio.run(asyncio.wait_for(test(), LIMIT_S))
-    assert problems == []
-    lines = [text for record in caplog.records if (text := record.getMessage()).startswith("chat_turn ")]
-    ids = re.findall(r"turn=(\w+)", "\n".join(lines))
-    assert (len(ids), len(set(ids))) == (2 * len(plays), 2 * len(plays))
-    assert [record.getMessage() for record in caplog.records if record.levelno >= logging.ERROR] == []
-
-
-def shuffled(cases: list[tuple[str, Case]], order: int) -> list[tuple[str, Case]]:
+    named = lot(round_)
     if order:
-        random.Random(order).shuffle(cases)
-    return cases
-
-
-async def play_one(client: Client, play: Played, gate: asyncio.Semaphore) -> str:
-    """What is wrong with the case; empty when nothing is."""
-    async with gate:
-        try:
-            async with asyncio.timeout(WHOLE_TURN_S):
-                ended = await one_turn(client, play)
-                again = await ask(client, f"{play.question} {AGAIN}", chat_id=ended.turn.chat_id)
-        except TimeoutError:
-            return f"no end in time (requests in the round: {len(play.requests)})"
-    return "; ".join(
-        problem for problem in (*wrong_end(play, ended), *wrong_requests(play), *not_well(again)) if problem
-    )
-
-
-async def one_turn(client: Client, play: Played) -> Ended:
-    """The case's turn; from the first request of its round on it has its limit and a second."""
-    turn = asyncio.create_task(ask(client, play.question))
-    met = asyncio.create_task(play.met.wait())
-    await asyncio.wait({turn, met}, return_when=asyncio.FIRST_COMPLETED)
-    met.cancel()
-    try:
-        return await asyncio.wait_for(turn, play.case.limit_s + 1)
-    finally:
-        turn.cancel()
-
-
-async def ask(client: Client, question: str, **more: Any) -> Ended:
-    reply = await client.ask(question, **more)
-    assert reply.status == 200
-    frames = await reply.all_frames()
-    turn_id = reply.headers["x-turn-id"]
-    services: Services = client.app.state.docent
-
-    def read(session: Any) -> tuple[turns.TurnRow, chats.MessageRow | None]:
-        return turns.get_turn(session, LOCAL_USER_ID, turn_id), chats.answer_of(session, LOCAL_USER_ID, turn_id)
-
-    turn, answer = await services.database.aread(read)
-    assert answer is not None
-    return Ended(frames, turn, answer)
-
-
-def wrong_end(play: Played, ended: Ended) -> list[str]:
-    """How the turn's end differs from the documented one."""
-    end, frames = play.case.end, ended.frames
-    said = " ".join(f"{BEFORE[play.round]} {play.case.said}".split())
-    problem = ended.turn.numbers["problem"] if ended.turn.numbers and "problem" in ended.turn.numbers else {}
-    code = ".".join(str(problem[key]) for key in ("code", "reason") if problem.get(key)) or "ok"
-    last = frames[-1]
-    states = ("done", "complete") if end == "ok" else ("error", "error")
-    expected = {
-        "end": (code, end),
-        "last frame": (last.event, "done" if end == "ok" else "error"),
-        "terminal frames": ([f.event for f in frames].count("done") + [f.event for f in frames].count("error"), 1),
-        "states": ((ended.turn.state, ended.answer.status), states),
-        "outcome": (ended.turn.outcome, OUTCOMES.get(end, "error")),
-        "text": (" ".join(ended.answer.content.split()), said),
-        "deltas": (text_of(frames), ended.answer.content),
-        "a secret": (leaked(frames), []),
-    }
-    if end != "ok":
-        expected["code"] = (last.data["code"], end.split(".")[0])
-        expected["sentence"] = ("{" in last.data["message"], False)
-    return [f"{name} is {is_!r}, not {should!r}" for name, (is_, should) in expected.items() if is_ != should]
-
-
-def leaked(frames: list[Frame]) -> list[str]:
-    """What the server alone said and nobody should read."""
-    shown = str([frame.data for frame in frames])
-    return [
-        word for word in (*SECRET_TEXT.split()[2:], "pw@", "<|tool_call_start|>", "schl\u00fcssel") if word in shown
-    ]
-
-
-def wrong_requests(play: Played) -> list[str]:
-    """How the round's requests differ from what is allowed: their number, one system message, no tools at the end."""
-    problems: list[str] = []
-    if len(play.requests) > play.case.requests:
-        problems.append(f"{len(play.requests)} requests in the round, not {play.case.requests}")
-    for seen in play.requests:
-        messages = seen.body["messages"]
-        if [message["role"] for message in messages].count("system") != 1:
-            problems.append("not one system message")
-        if CORRECTION_LINE in str(messages) and "tools" in seen.body:
-            problems.append("tools in the recovery")
-    return problems
-
-
-def not_well(again: Ended) -> list[str]:
-    ended = (again.frames[-1].event, again.turn.state, again.answer.content)
-    return [] if ended == ("done", "done", "Hello") else [f"the next turn ended as {ended!r}"]
+        random.Random(order).shuffle(named)
+    assert play_all(settings, caplog, named, round_) == []
 
 
 def test_the_catalogue_is_as_large_as_promised() -> None:
