@@ -167,8 +167,8 @@ def add_environments(session: Session, environments: Iterable[Environment]) -> N
 
 
 def add_trips(session: Session, events: Sequence[LoopGuardTripEvent]) -> list[int]:
-    """Stores decisions and gives their ids, in order. The ids are chosen here, in the one transaction that writes: having
-    the database return them takes several times as long."""
+    """Stores decisions and gives their ids, in order. The ids are chosen here, in the one transaction that writes:
+    having the database return them takes several times as long."""
     if not events:
         return []
     first = (session.scalar(select(func.max(LoopGuardTrip.id))) or 0) + 1
