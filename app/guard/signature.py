@@ -1,10 +1,10 @@
 """One name for one batch of tool calls, whatever the order of its calls and of their arguments' keys. Pure.
 
-Owns the canonical JSON of arguments, the signature made of it, how much of a signature may stand in a sentence, and
-the keys that a log may keep instead. Knows neither messages nor detectors; used by all of `app.guard`.
+Owns the canonical JSON of arguments, the signature made of it, and how much of a signature may stand in a sentence. The
+key that a log keeps of it is `app.store.loop_guard_log.short_hash`. Knows neither messages nor detectors; used by all
+of `app.guard`.
 """
 
-import hmac
 import json
 import re
 from collections.abc import Sequence
@@ -17,7 +17,6 @@ DEPTH_LIMIT = 16
 """Values this deep in the arguments, and everything below them, are one and the same."""
 CUT = "..."
 NOTE_CHARS = 240
-KEY_CHARS = 16
 
 _LONG_NUMBER = re.compile(r"\d{19}")
 _DIGIT = re.compile(r"\d")
@@ -56,11 +55,6 @@ def bounded(signature: str) -> str:
     """A signature fit for a sentence: 240 characters at most, and of a client's names only what names are made of."""
     plain = _UNPLAIN.sub("_", signature[: NOTE_CHARS + 1])
     return plain if len(plain) <= NOTE_CHARS else f"{plain[:NOTE_CHARS]}…"
-
-
-def short_key(key: bytes, text: str) -> str:
-    """The 16 hex digits that a log keeps of a signature or session: HMAC-SHA-256 under the installation's own key."""
-    return hmac.new(key, text.encode("utf-8", "surrogatepass"), "sha256").hexdigest()[:KEY_CHARS]
 
 
 def _parsed(text: str) -> object:

@@ -1,13 +1,12 @@
 """One batch has one name, however its calls and their arguments are ordered."""
 
-import hmac
 import json
 import re
 from typing import Any
 
 import pytest
 
-from app.guard.signature import batch_signature, bounded, call_signature, canonical_json, canonical_text, short_key
+from app.guard.signature import batch_signature, bounded, call_signature, canonical_json, canonical_text
 
 PLAIN = {"path": "a.md", "limit": 20, "deep": {"b": [1, 2], "a": None}}
 SHUFFLED = {"deep": {"a": None, "b": [1, 2]}, "limit": 20, "path": "a.md"}
@@ -107,12 +106,3 @@ def test_M37_a_signature_of_240_characters_is_whole() -> None:
 def test_M37_a_signature_in_a_sentence_is_plain_text() -> None:
     """Client-chosen names bring neither syntax nor line breaks nor half surrogate pairs into a note."""
     assert bounded('<tool_call>\n{"a"}\ud800[x]:0f') == "_tool_call____a____x_:0f"
-
-
-def test_a_short_key_is_sixteen_digits_of_an_hmac_under_the_installations_key() -> None:
-    """Without the key nobody can hash a guess and compare."""
-    key = short_key(b"key of this house", "read:0123456789abcdef")
-
-    assert key == hmac.new(b"key of this house", b"read:0123456789abcdef", "sha256").hexdigest()[:16]
-    assert key != short_key(b"another key", "read:0123456789abcdef")
-    assert len(short_key(b"k", "name\ud800")) == 16
