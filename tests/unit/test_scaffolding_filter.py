@@ -12,10 +12,8 @@ from hypothesis import strategies as st
 
 from app.rag.scaffolding import ScaffoldingFilter
 from app.rag.scaffolding_formats import REGISTRY, Entry
+from tests.unit.filtering import CALL, END, START, filtered, seen
 
-START = "<|tool_call_start|>"
-END = "<|tool_call_end|>"
-CALL = f"{START}[read(path='/homelab/backup-notes.md')]{END}"
 CASES = [
     json.loads(line)
     for line in (Path(__file__).parent.parent / "fixtures" / "scaffolding_cases.jsonl")
@@ -24,19 +22,6 @@ CASES = [
 ]
 ALWAYS = [entry for entry in REGISTRY if entry.kind in ("span", "standalone")]
 EXAMPLES = 5000 if os.environ.get("DOCENT_LONG") else 300
-
-
-def filtered(chunks: list[str]) -> tuple[str, ScaffoldingFilter]:
-    """What a reader sees of `chunks`; the law of lengths holds each time."""
-    content_filter = ScaffoldingFilter()
-    visible = "".join([content_filter.feed(chunk) for chunk in chunks]) + content_filter.flush()
-    assert sum(map(len, chunks)) == len(visible) + content_filter.stripped_chars
-    return visible, content_filter
-
-
-def seen(*chunks: str) -> str:
-    """Only the visible text."""
-    return filtered(list(chunks))[0]
 
 
 def test_span_in_one_chunk_is_stripped() -> None:
