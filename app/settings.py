@@ -13,7 +13,7 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 ROOT = Path(__file__).resolve().parent.parent
 
-EDITABLE = frozenset({"llm_base_url", "llm_api_key", "llm_model"})
+EDITABLE = frozenset({"llm_base_url", "llm_api_key", "llm_model", "loop_guard_mode"})
 """Fields the settings page may change; a value from the environment wins over the page and locks the field. Folders
 are none of them: each is a row of `collections`, to which WATCH_DIRS adds its own at start."""
 
@@ -59,6 +59,10 @@ class Settings(BaseSettings):
     agent_enabled: bool = True
     agent_max_rounds: int = Field(default=6, ge=1, le=25)
 
+    loop_guard_mode: Literal["off", "note", "refuse"] = "note"
+    loop_guard_strikes: int = Field(default=2, ge=0, le=100)
+    loop_guard_stagnation: int = Field(default=5, ge=1, le=100)
+
     turn_detach_grace_s: float | None = Field(default=None, ge=0)
     auth_mode: Literal["none"] | None = None
     allowed_hosts: Annotated[tuple[str, ...], NoDecode] = ()
@@ -76,6 +80,11 @@ class Settings(BaseSettings):
     @classmethod
     def _split_names(cls, value: object) -> object:
         return tuple(part.strip() for part in value.split(",") if part.strip()) if isinstance(value, str) else value
+
+    @field_validator("loop_guard_mode", mode="before")
+    @classmethod
+    def _lower(cls, value: object) -> object:
+        return value.lower() if isinstance(value, str) else value
 
     @field_validator("log_level", mode="before")
     @classmethod

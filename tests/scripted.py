@@ -4,11 +4,11 @@ import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
-from app.rag.pieces import ChatFn, ChatMessages, ContentFilter, StreamPiece
+from app.rag.pieces import ChatFn, ChatMessages, ContentFilter, StreamPiece, ToolCallPiece
 from app.search.hits import Hit, SearchFilters
 from app.settings import Settings
 
-Step = str | StreamPiece | BaseException | Callable[[], Awaitable[None]]
+Step = str | StreamPiece | ToolCallPiece | BaseException | Callable[[], Awaitable[None]]
 
 
 class ScriptedModel:
@@ -32,7 +32,7 @@ class ScriptedModel:
         *,
         tools: Sequence[Mapping[str, Any]] | None,
         content_filter: ContentFilter | None = None,
-    ) -> AsyncGenerator[StreamPiece]:
+    ) -> AsyncGenerator[StreamPiece | ToolCallPiece]:
         script = self.scripts[min(len(self.requests), len(self.scripts) - 1)]
         self.requests.append(list(messages))
         self.tools.append(tools)
@@ -40,7 +40,7 @@ class ScriptedModel:
             for step in script:
                 if isinstance(step, str):
                     yield StreamPiece("content", step)
-                elif isinstance(step, StreamPiece):
+                elif isinstance(step, StreamPiece | ToolCallPiece):
                     yield step
                 elif isinstance(step, BaseException):
                     raise step

@@ -56,7 +56,7 @@ class EventStream(Response):
         """Streams; returns when the turn is over, the reader has left, or the reader takes nothing."""
         await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
         pump = asyncio.create_task(self._pump(send))
-        others = [asyncio.create_task(self._ping(send)), asyncio.create_task(_until_gone(receive))]
+        others = [asyncio.create_task(self._ping(send)), asyncio.create_task(until_gone(receive))]
         try:
             await asyncio.wait([pump, *others], return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -90,6 +90,7 @@ class EventStream(Response):
         self._last_write = asyncio.get_running_loop().time()
 
 
-async def _until_gone(receive: Receive) -> None:
+async def until_gone(receive: Receive) -> None:
+    """Returns once the client has closed the connection."""
     while (await receive())["type"] != "http.disconnect":
         pass

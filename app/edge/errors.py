@@ -1,8 +1,8 @@
 """Errors on their way out: one function finds the sentence, one makes the response, for API and pages alike.
 
-`/api` and the health routes answer `{"error": {"code", "message", "setting"?}}`; a page or fragment is rendered by the
-function `app.web` hands in. An exception nobody expected becomes `internal`, with its traceback in the log, once.
-Text of a request or of a server is never part of an answer.
+`/api` and the health routes answer `{"error": {"code", "message", "setting"?}}`, `/v1` in OpenAI's shape; a page or
+fragment is rendered by the function `app.web` hands in. An exception nobody expected becomes `internal`, with its
+traceback in the log, once. Text of a request or of a server is never part of an answer.
 """
 
 import logging
@@ -23,7 +23,8 @@ from app.logs import kv
 ErrorPage = Callable[[Request, int, str, str], Response]
 """`(request, status, code, message)` → a page or fragment."""
 
-_JSON_PREFIXES = ("/api/", "/healthz", "/readyz")
+_JSON_PREFIXES = ("/api/", "/healthz", "/readyz", "/metrics")
+_OPENAI_PREFIX = "/v1/"
 _BESIDE_THE_ERROR = ("turn_id",)
 """Facts of an error that a client acts on; they stand beside `error` in the body."""
 
@@ -85,6 +86,11 @@ def error_body(catalog: Catalog, error: AppError) -> dict[str, Any]:
     return {"error": body, **{key: error.params[key] for key in _BESIDE_THE_ERROR if key in error.params}}
 
 
+def openai_error_body(code: str, message: str, kind: str) -> dict[str, Any]:
+    """An error as OpenAI's clients read it; `kind` is `invalid_request_error`, `api_error`, or the code again."""
+    return {"error": {"message": message, "type": kind, "param": None, "code": code}}
+
+
 class ErrorResponses:
     """Turns errors into responses.
 
@@ -101,6 +107,10 @@ class ErrorResponses:
     ) -> Response:
         """The response to an error; `status` replaces the error's own."""
         status = status or error.status
+        if request.url.path.startswith(_OPENAI_PREFIX):
+            kind = "api_error" if status >= 500 else "invalid_request_error"
+            body = openai_error_body(error.code, error_message(self._catalog, error), kind)
+            return JSONResponse(body, status, headers)
         if self._page is None or request.url.path.startswith(_JSON_PREFIXES):
             return JSONResponse(error_body(self._catalog, error), status, headers)
         response = self._page(request, status, error.code, error_message(self._catalog, error))

@@ -11,7 +11,9 @@ import httpx2
 ERROR_BODY_LIMIT = 64 * 1024
 """Bytes of an error body that are read: enough to recognise what a server says."""
 
-_HEADERS = frozenset({"host", "accept", "connection", "content-length", "content-type", "transfer-encoding"})
+_HEADERS = frozenset(
+    {"host", "accept", "connection", "content-length", "content-type", "transfer-encoding", "x-docent-hop"}
+)
 _CONNECTIONS = httpx2.Limits(max_connections=1000, max_keepalive_connections=100, keepalive_expiry=5.0)
 
 

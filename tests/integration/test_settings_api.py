@@ -11,7 +11,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from app.main import create_app
-from app.settings import Settings
+from app.settings import EDITABLE, Settings
 from app.store import settings as stored
 from app.store.engine import Database
 from app.store.models.setup import LOCAL_USER_ID
@@ -241,7 +241,7 @@ def test_a_snapshot_lies_under_the_environment_and_locks_nothing(database: Datab
     assert (snapshot.llm_base_url, snapshot.llm_model) == ("http://table/v1", "environment")
     assert (snapshot.is_locked("llm_model"), snapshot.is_locked("llm_base_url")) == (True, False)
     views = stored.describe(environment, snapshot)
-    assert set(views) == {"llm_api_key", "llm_base_url", "llm_model"}
+    assert set(views) == EDITABLE
     assert views["llm_model"].locked
 
 

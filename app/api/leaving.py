@@ -1,0 +1,42 @@
+"""A response whose work ends when the client leaves, before its head was sent too.
+
+Owns noticing that. Used by the `/v1` routes, where an answer is the client's alone; a turn of a chat is only watched
+(`app.api.stream`) and goes on.
+"""
+
+import asyncio
+
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from app.api.stream import until_gone
+
+
+class LeavableResponse(Response):
+    """Runs `work` until it is done or the client has left, then `ended`, whatever happened."""
+
+    def __init__(self) -> None:
+        self.status_code = 200
+        self.background = None
+        self.init_headers({})
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One response. What `work` raises is raised, but for a connection that broke."""
+        working = asyncio.create_task(self.work(scope, receive, send))
+        gone = asyncio.create_task(until_gone(receive))
+        try:
+            await asyncio.wait({working, gone}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            working.cancel()
+            gone.cancel()
+            results = await asyncio.gather(working, gone, return_exceptions=True)
+            self.ended()
+        if isinstance(results[0], Exception) and not isinstance(results[0], OSError):
+            raise results[0]
+
+    async def work(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Sends the whole response; cancelled when the client leaves."""
+        raise NotImplementedError
+
+    def ended(self) -> None:
+        """The response is over."""
