@@ -22,7 +22,7 @@ MARKUP = "<|channel|>final <script>alert(1)</script> <tool_call>"
 SLOW_RATE = 20.0
 SLOW_WORDS = 400
 
-COLD_S = 6.5
+COLD_S = 8.0
 """How long `e2e-cold` takes to load; a reader is told after five seconds."""
 
 THOUGHTS = " ".join(f"Thought {number}: **raw** <b>markup</b> stays." for number in range(1, 13))
