@@ -85,7 +85,9 @@ class Exchange:
     async def _send(self, request: dict[str, Any]) -> None:
         client = await self._pool.client(self._endpoint)
         create: Any = client.chat.completions.with_streaming_response.create
-        response = await self._stack.enter_async_context(create(**request))
+        # As `extra_body`: the client walks through typed messages and tools for milliseconds, in the event loop.
+        named: dict[str, Any] = {"model": request["model"], "messages": [], "stream": True}
+        response = await self._stack.enter_async_context(create(**named, extra_body=request))
         self.content_type = response.headers.get("content-type", "")
         self._body = response.http_response.aiter_bytes()
 
