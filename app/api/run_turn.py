@@ -15,6 +15,7 @@ from app.api.gather import FrameGatherer
 from app.api.turn_end import TurnEnd, end_of_error, end_of_stop
 from app.api.turn_record import TurnRecord
 from app.api.turn_start import TurnRequest, TurnStart, count_searched, read_start
+from app.api.turn_tools import make_toolbox, offered_tools
 from app.edge.deps import Services
 from app.edge.errors import InternalError
 from app.errors import AppError
@@ -25,6 +26,7 @@ from app.rag.context import pack
 from app.rag.errors import LLMError, MalformedReplyError
 from app.rag.gate import NOT_SEARCHED, Gate, retrieve
 from app.rag.pieces import StreamPiece
+from app.rag.turn import TurnStats
 from app.turns.registry import TurnScope
 from app.turns.settle import through
 
@@ -39,6 +41,11 @@ class TurnRun:
         self._request = request
         self._record = TurnRecord(services, request)
         self._holder = AgentHolder()
+
+    @property
+    def stats(self) -> TurnStats:
+        """The numbers so far."""
+        return self._record.stats
 
     async def __call__(self, scope: TurnScope) -> None:
         """Runs the turn; the scope's log has its terminal frame when this returns."""
@@ -90,13 +97,15 @@ class TurnRun:
         searched = 0
         if gate.mode == "deflected" and gate.searched:
             searched = await self._services.database.aread(lambda session: count_searched(session, request))
-        prompt = pack(gate, request.question, start.history, start.settings, documents=searched)
-        nearest = record.begin(start, gate, prompt, None)
+        tools = offered_tools(self._services, start, gate)
+        prompt = pack(gate, request.question, start.history, start.settings, documents=searched, tools=tools)
+        toolbox = make_toolbox(self._services, request, start, prompt)
+        nearest = record.begin(start, gate, prompt, toolbox)
         out.frame(frames.start(request.ids, gate.mode, source_rows(prompt.passages, None), nearest))
         if prompt.dropped:
             out.frame(self._notice("context_trimmed"))
         chat = self._services.chat_for(start.settings)
-        pieces = run_agent(prompt, self._holder, chat=chat, toolbox=None, stats=record.stats, guard=None)
+        pieces = run_agent(prompt, self._holder, chat=chat, toolbox=toolbox, stats=record.stats, guard=None)
         async with aclosing(pieces):
             async for piece in pieces:
                 self._take(out, piece)
