@@ -19,7 +19,7 @@ SLOTS = 2
 WINDOW = 8192
 """Tokens of each slot: what the model was trained with, and what Docent takes for granted until it is told."""
 
-BATCH = 128
+BATCH = 64
 PING_S = 1
 """Tokens of a prompt read at once, and seconds between two looks at a silent stream. When a reader leaves while the
 prompt is read, its slot is free after one of each; with llama.cpp's 2,048 tokens and 30 s it stays taken for minutes.
