@@ -134,16 +134,14 @@ class GuardLog:
         """Writes what waits now, at most a batch at a time; whether the database took it. Blocks."""
         with self._flushing:
             # What arrives meanwhile is left for the next time: under load this would not end.
-            waiting = self._queue.depth + (len(self._held.trips) if self._held else 0)
-            while True:
-                batch = self._held or self._queue.take(max(self._limits.batch, 1))
+            size = max(self._limits.batch, 1)
+            for _ in range(1 + bool(self._held) + self._queue.depth // size):
+                batch = self._held or self._queue.take(size)
                 if not batch and self._is_open and not self._queue.has_losses:
-                    return True
+                    break
                 if not self._write(batch):
                     return False
-                waiting -= len(batch.trips)
-                if waiting <= 0:
-                    return True
+            return True
 
     @property
     def depth(self) -> int:

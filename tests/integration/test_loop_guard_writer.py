@@ -3,11 +3,12 @@
 import asyncio
 import logging
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 from sqlalchemy import select
 
-from app.clock import SystemClock
 from app.guard.log_records import TripOutcome
 from app.guard.log_writer import GuardLog
 from app.store.engine import Database
@@ -178,41 +179,41 @@ def test_w56_a_start_prunes_and_limits_below_one_work_as_one(database: Database,
 
 def test_w57_nothing_is_both_written_and_lost_or_neither(database: Database) -> None:
     """Twenty rounds of three threads that decide while the writer stops: recorded = written + lost."""
-    decided = written = lost = 0
+    decided = lost = lost_in_log = 0
     for _ in range(20):
-        writer = guard_log(database, database, SystemClock(), capacity=8, batch=2, period_s=0.01)  # type: ignore[arg-type]
+        writer = guard_log(database, database, capacity=8, batch=2, period_s=0.01)
         writer.start()
-        counts = [0, 0, 0]
-        ended = threading.Event()
-
-        def work(place: int, writer: GuardLog = writer, counts: list[int] = counts, ended: object = ended) -> None:
-            while not ended.is_set():  # type: ignore[attr-defined]
-                decide(writer, trips=1)
-                counts[place] += 1
-                ended.wait(0.001)  # type: ignore[attr-defined]
-
-        threads = [threading.Thread(target=work, args=(place,)) for place in range(3)]
-        for thread in threads:
-            thread.start()
-        until(lambda counts=counts: min(counts) > 3, "all three decide")
-        writer.stop()
-        ended.set()
-        for thread in threads:
-            thread.join()
+        with deciding(writer, many=3) as counts:
+            until(lambda counts=counts: min(counts) > 3, "all three decide")
+            writer.stop()
+            lost_in_log = figures(database)[2] + figures(database)[3]
         decided += sum(counts)
         lost += sum(one.trips + one.scans for one in writer.lost.values())
-    scanned, trips, lost_scans, lost_trips = figures_now(database)
-    written = scanned + trips
-    assert 2 * decided == written + lost
-    assert lost_scans + lost_trips <= lost
+    scanned, trips, *_ = figures(database)
+    assert scanned + trips + lost == 2 * decided
+    assert 0 <= lost_in_log <= lost
 
 
-def figures_now(database: Database) -> tuple[int, int, int, int]:
-    """The figures of today, by the real clock."""
-    now = int(SystemClock().now().timestamp())
-    rows = read(database, 2, now).totals
-    reading = read(database, 2, now)
-    return sum(r.scanned for r in rows), sum(r.trips for r in rows), reading.lost_scans, reading.lost_trips
+@contextmanager
+def deciding(writer: GuardLog, many: int) -> Iterator[list[int]]:
+    """Threads that scan and decide while the block runs; how often each did."""
+    counts, ended = [0] * many, threading.Event()
+
+    def work(place: int) -> None:
+        while not ended.is_set():
+            decide(writer, trips=1)
+            counts[place] += 1
+            ended.wait(0.001)
+
+    running = [threading.Thread(target=work, args=(place,), daemon=True) for place in range(many)]
+    for thread in running:
+        thread.start()
+    try:
+        yield counts
+    finally:
+        ended.set()
+        for thread in running:
+            thread.join()
 
 
 def test_many_names_of_models_do_not_grow_the_memory(database: Database) -> None:
