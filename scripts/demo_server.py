@@ -22,7 +22,7 @@ WINDOW = 8192
 BATCH = 64
 PING_S = 1
 """Tokens of a prompt read at once, and seconds between two looks at a silent stream. When a reader leaves while the
-prompt is read, its slot is free after one of each; with llama.cpp's 2,048 tokens and 30 s it stays taken for minutes.
+prompt is read, its slot is free after one of each; llama.cpp's own values are 2,048 tokens and 30 s.
 """
 
 ERRORS_ONLY = 1
