@@ -1,25 +1,20 @@
 """One turn with the model: asks, runs the tools it calls for, judges whether a reply answers, asks once more if not.
 
 Owns the order of requests and their count: rounds with tools up to the cap, one forced answer without, at most one
-recovery. What a reply is made of is `app.rag.llm`'s, a single request `app.rag.asking`'s, a call `app.rag.tool_steps`',
-what becomes of the pieces `app.api.run_turn`'s. Called once per turn, grounded or deflected.
+recovery. What a reply is made of is `app.rag.llm`'s, a single request `app.rag.asking`'s, rounds with tools
+`app.rag.tool_rounds`', what becomes of the pieces `app.api.run_turn`'s. Called once per turn, grounded or deflected.
 """
 
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from app.rag.asking import Asking, closing
 from app.rag.context import Prompt
-from app.rag.errors import LLMError, MalformedReplyError
+from app.rag.errors import MalformedReplyError
 from app.rag.pieces import ChatFn, DocRef, StreamPiece
 from app.rag.tool_calls import Toolbox
-from app.rag.tool_steps import ToolSteps
+from app.rag.tool_rounds import Guard, ToolRounds
 from app.rag.turn import TurnStats
-
-
-class Guard(Protocol):
-    """Watches the rounds of a turn for repetition."""
 
 
 @dataclass
@@ -48,15 +43,15 @@ async def run_agent(
     the content (`scaffold_stripped`). The visible texts of rounds are one answer, joined by a blank line; white space
     is held until a reply's first visible character. A last reply without visible text is asked for once more, the
     correction line in the system message; at most once a turn. When the server says that the prompt is too long, it is
-    repacked and asked once more (notice `context_trimmed`).
+    repacked and asked once more (notice `context_trimmed`). The guard is asked before calls run (notice `loop_guard`),
+    and ends a reply that repeats itself without end.
 
     Raises:
         MalformedReplyError: when the second reply holds no visible text either; what earlier rounds said stands.
-        LLMError: when the reply cannot be had, or broke off.
+        LLMError: when the reply cannot be had, or broke off; `loop_guard` when the guard ended it.
     """
-    asking = Asking(prompt, chat, stats)
-    rounds = asking.request(None) if toolbox is None else _with_tools(asking, toolbox, holder)
-    for requests in (rounds, _recovered(asking, stats)):
+    asking = Asking(prompt, chat, stats, guard)
+    for requests in (_rounds(asking, toolbox, holder, guard), _recovered(asking, stats)):
         async with closing(requests) as pieces:
             async for piece in pieces:
                 yield piece
@@ -77,27 +72,20 @@ async def _recovered(asking: Asking, stats: TurnStats) -> AsyncGenerator[StreamP
     stats.recovered = _is_answer(asking)
 
 
-async def _with_tools(asking: Asking, toolbox: Toolbox, holder: AgentHolder) -> AsyncGenerator[StreamPiece]:
-    """Rounds until a reply calls for no tool; at the cap, and where tools are refused, one request without."""
-    steps = ToolSteps(toolbox)
-    try:
-        for round_ in range(1, toolbox.max_rounds + 1):
-            async with closing(asking.request(toolbox.definitions)) as pieces:
+async def _rounds(
+    asking: Asking, toolbox: Toolbox | None, holder: AgentHolder, guard: Guard | None
+) -> AsyncGenerator[StreamPiece]:
+    """Everything before the judge: rounds with tools, and unless one of them answered, a request without."""
+    if toolbox is not None:
+        rounds = ToolRounds(asking, toolbox, guard)
+        try:
+            async with closing(rounds.run()) as pieces:
                 async for piece in pieces:
                     yield piece
-            if not asking.reply.calls:
-                return
-            last = round_ == toolbox.max_rounds
-            running = steps.run(asking.reply.text, asking.reply.calls, asking.prompt.rounds, last=last)
-            async with closing(running) as pieces:
-                async for piece in pieces:
-                    holder.tool_calls, holder.read_docs = steps.count, list(steps.read)
-                    yield piece
-            holder.tool_calls, holder.read_docs = steps.count, list(steps.read)
-    except LLMError as error:
-        if error.code != "tools_unsupported":
-            raise
-        asking.prompt.drop_tools()
+        finally:
+            holder.tool_calls, holder.read_docs = rounds.steps.count, list(rounds.steps.read)
+        if rounds.answered:
+            return
     async with closing(asking.request(None)) as pieces:
         async for piece in pieces:
             yield piece

@@ -6,8 +6,9 @@ Which request is made, and what an empty reply means, is `app.rag.agent`'s.
 
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
+from app.guard.turn_guard import Decision
 from app.rag.context import Prompt
 from app.rag.errors import LLMError
 from app.rag.pieces import ChatFn, StreamPiece, ToolCallPiece
@@ -19,11 +20,28 @@ from app.rag.turn import TurnStats
 _T = TypeVar("_T")
 
 
+class Watch(Protocol):
+    """The part of the loop guard that sees every reply."""
+
+    def begin_reply(self) -> None:
+        """A new generation begins."""
+        ...
+
+    def feed(self, text: str) -> Decision:
+        """Takes visible text as it streams; `abort` once it has run away."""
+        ...
+
+    def record_text(self, text: str, made_calls: bool) -> Decision:
+        """Judges what a reply said once it is complete."""
+        ...
+
+
 class Asking:
     """The requests of one turn; `reply` is that to the last one."""
 
-    def __init__(self, prompt: Prompt, chat: ChatFn, stats: TurnStats) -> None:
+    def __init__(self, prompt: Prompt, chat: ChatFn, stats: TurnStats, watch: Watch | None = None) -> None:
         self.prompt = prompt
+        self._watch = watch
         self.reply = Reply(stats)
         self._chat = chat
 
@@ -49,14 +67,24 @@ class Asking:
     async def _ask(self, tools: Tools | None, correct: bool) -> AsyncGenerator[StreamPiece]:
         messages = with_correction(self.prompt.sent) if correct else self.prompt.sent
         self.reply.begin()
+        if self._watch is not None:
+            self._watch.begin_reply()
         content_filter = ScaffoldingFilter()
         try:
             async with closing(self._chat(messages, tools=tools, content_filter=content_filter)) as pieces:
                 async for piece in pieces:
                     if (shown := self.reply.take(piece)) is not None:
                         yield shown
+                        self._watched(shown)
+            if self._watch is not None:
+                self._watch.record_text(self.reply.text, bool(self.reply.calls))
         finally:
             self.reply.count_stripped(content_filter.stripped_chars)
+
+    def _watched(self, shown: StreamPiece) -> None:
+        """Ends a reply that repeats itself without end; what it said is kept."""
+        if self._watch is not None and shown.kind == "content" and self._watch.feed(shown.text).action == "abort":
+            raise LLMError("loop_guard")
 
 
 class Reply:

@@ -1,7 +1,7 @@
 """The tool calls of one reply: run in order, shown as pieces, and laid down as messages for the next request.
 
 Owns the ids of calls (unique in a turn), what of a call's arguments is shown, how many calls of one reply are run and
-for how long. What a tool does is `app.rag.toolbox`'s. Called by `app.rag.agent` between two requests.
+for how long. What a tool does is `app.rag.toolbox`'s. Called by `app.rag.tool_rounds` between two requests.
 """
 
 import asyncio
@@ -13,7 +13,7 @@ from typing import Any, cast
 
 from app.rag.citations import source_rows
 from app.rag.pieces import DocRef, StreamPiece, ToolCallPiece
-from app.rag.prompts import LAST_CALL_LINE, disarm
+from app.rag.prompts import disarm
 from app.rag.scaffolding import ScaffoldingFilter
 from app.rag.tool_calls import Toolbox, ToolResult
 
@@ -35,26 +35,24 @@ class ToolSteps:
         self._ids: set[str] = set()
         self.count = 0
         self.read: list[DocRef] = []
+        self.results: list[ToolResult] = []
+        """Of the last calls that were run."""
 
-    async def run(
-        self, text: str, calls: Sequence[ToolCallPiece], rounds: list[dict[str, Any]], *, last: bool
-    ) -> AsyncGenerator[StreamPiece]:
-        """Runs the calls of a reply whose visible text was `text`; yields a `tool` piece as each begins and ends.
+    def named(self, calls: Sequence[ToolCallPiece]) -> list[ToolCallPiece]:
+        """The calls of a reply that can be run, each with an id that no other call of the turn has, and a name that
+        every server takes back."""
+        return [self._named(call) for call in calls[:CALLS_AT_ONCE]]
 
-        Adds the reply and the results to `rounds`, as messages; after the `last` round the model is told to answer.
-        """
-        run = [self._named(call) for call in calls[:CALLS_AT_ONCE]]
-        rounds.append(_assistant(text, run))
-        for place, call in enumerate(run, 1):
+    async def run(self, calls: Sequence[ToolCallPiece]) -> AsyncGenerator[StreamPiece]:
+        """Runs calls in order; yields a `tool` piece as each begins and ends."""
+        self.results = []
+        for call in calls:
             piece = {"id": call.id, "name": call.name, "args": shown_arguments(call.arguments)}
             yield StreamPiece("tool", data={**piece, "status": "start", "summary": "", "ms": 0, "sources": []})
             began = time.perf_counter()
             result = await self._result(call)
+            self.results.append(result)
             self._count(result)
-            said = result.text
-            if place == len(run):
-                said += _left_out(len(calls) - len(run)) + (f"\n\n{LAST_CALL_LINE}" if last else "")
-            rounds.append({"role": "tool", "tool_call_id": call.id, "content": said})
             ended = {
                 "status": "ok" if result.ok else "error",
                 "summary": result.summary,
@@ -62,6 +60,16 @@ class ToolSteps:
                 "sources": source_rows(result.passages, None),
             }
             yield StreamPiece("tool", data={**piece, **ended})
+
+    def messages(
+        self, text: str, calls: Sequence[ToolCallPiece], texts: Sequence[str], *, left_out: int
+    ) -> list[dict[str, Any]]:
+        """A reply with its calls and what they came to, as messages; `left_out` more calls were not run."""
+        answers = [
+            {"role": "tool", "tool_call_id": call.id, "content": text} for call, text in zip(calls, texts, strict=True)
+        ]
+        answers[-1]["content"] += _left_out(left_out)
+        return [_assistant(text, calls), *answers]
 
     async def _result(self, call: ToolCallPiece) -> ToolResult:
         try:
@@ -77,7 +85,6 @@ class ToolSteps:
             self.read.append(result.read)
 
     def _named(self, call: ToolCallPiece) -> ToolCallPiece:
-        """The call with an id that no other call of the turn has, and a name that every server takes back."""
         identity = call.id
         if not identity or identity in self._ids or len(identity) > 64 or _NOT_A_NAME.search(identity):
             # Nine letters and digits: what the strictest chat templates accept.

@@ -68,10 +68,7 @@ def grep_documents(call: Call, desk: Desk) -> ToolResult:
         PathError: when `path` names nothing.
     """
     asked = call.text("pattern")
-    try:
-        pattern = LinePattern(asked, call.flag("ignoreCase"))
-    except ValueError:
-        return desk.failed("bad_call", "The pattern is too large. Use a shorter one.")
+    pattern = LinePattern(asked, call.flag("ignoreCase"))
     documents = documents_in(desk.tree(), call.text("path"))
     if glob := call.text("glob"):
         documents = matching(glob, documents)

@@ -9,6 +9,8 @@ from typing import Any, Protocol, cast
 
 import re2  # pyright: ignore[reportMissingTypeStubs]
 
+_RE2 = cast("Any", re2)
+"""It comes without types."""
 MEMORY = 8 << 20
 """Bytes that one pattern may use; RE2 refuses a pattern that needs more."""
 
@@ -36,11 +38,7 @@ class LinePattern:
         alternatives = "|".join(lines)
         compiled = _compile(alternatives, ignore)
         self.is_literal = compiled is None
-        if compiled is None:
-            compiled = _compile("|".join(map(_quoted, lines)), ignore)
-        if compiled is None:
-            raise ValueError("the pattern is too large")
-        self._compiled = compiled
+        self._compiled = compiled or _engine("|".join(map(_quoted, lines)), ignore)
 
     def find(self, data: bytes, start: int, end: int) -> tuple[int, int] | None:
         """The first match in `data[start:end]`, as a span of bytes."""
@@ -72,16 +70,19 @@ class NamePattern:
 
 def _compile(pattern: str, ignore_case: bool) -> _Compiled | None:
     """None for what RE2 does not take."""
-    engine = cast("Any", re2)
-    options = engine.Options()
-    options.never_nl, options.never_capture, options.log_errors = True, True, False
-    options.case_sensitive, options.max_mem = not ignore_case, MEMORY
     try:
         # Alone first: "a)(b" must not become valid by what it is set into.
-        engine.compile(pattern.encode(), options)
-        return cast("_Compiled", engine.compile(f"(?m:{pattern})".encode(), options))
-    except engine.error:
+        _engine(pattern, ignore_case)
+        return _engine(f"(?m:{pattern})", ignore_case)
+    except _RE2.error:
         return None
+
+
+def _engine(pattern: str, ignore_case: bool) -> _Compiled:
+    options = _RE2.Options()
+    options.never_nl, options.never_capture, options.log_errors = True, True, False
+    options.case_sensitive, options.max_mem = not ignore_case, MEMORY
+    return cast("_Compiled", _RE2.compile(pattern.encode(), options))
 
 
 def _glob(pattern: str) -> str:
@@ -105,4 +106,4 @@ def _glob_part(part: str) -> str:
 
 
 def _quoted(text: str) -> str:
-    return cast("str", cast("Any", re2).escape(text))
+    return cast("str", _RE2.escape(text))

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from app.guard.turn_guard import TurnGuard
 from app.rag.agent import AgentHolder, run_agent
 from app.rag.context import Prompt, pack
 from app.rag.errors import LLMError, MalformedReplyError
@@ -58,13 +59,21 @@ def stats() -> TurnStats:
 class Played:
     """One turn's pieces and what it left in its holder."""
 
-    def __init__(self, chat: ScriptedChat, prompt: Prompt, stats: TurnStats, toolbox: ScriptedToolbox) -> None:
+    def __init__(
+        self,
+        chat: ScriptedChat,
+        prompt: Prompt,
+        stats: TurnStats,
+        toolbox: ScriptedToolbox,
+        *,
+        guard: TurnGuard | None = None,
+    ) -> None:
         self.pieces: list[StreamPiece] = []
         self.holder = AgentHolder()
         self.error: LLMError | None = None
 
         async def run() -> None:
-            pieces = run_agent(prompt, self.holder, chat=chat, toolbox=toolbox, stats=stats, guard=None)
+            pieces = run_agent(prompt, self.holder, chat=chat, toolbox=toolbox, stats=stats, guard=guard)
             async for piece in pieces:
                 self.pieces.append(piece)
 
