@@ -9,11 +9,15 @@ import pytest
 from app.catalog import load_catalog
 from app.edge.errors import error_message
 from app.rag.llm import chat_stream_retried
+from app.settings import Settings
 from app.upstream.client import TOOLS_REFUSED_S, ClientPool, Endpoint
 from app.upstream.failures import failure_of_response
+from tests.asgi import Client
 from tests.asking import QUESTION, Outcome, collect, serve
+from tests.fault_behaviours import only_with_tools
 from tests.fault_server import FaultServer
-from tests.faults import TOOLS_REFUSED
+from tests.fault_turns import in_turns
+from tests.faults import FAULTS, TOOLS_REFUSED
 from tests.shifted_clock import ShiftedClock
 
 TOOLS = [{"type": "function", "function": {"name": "search", "parameters": {"type": "object"}}}]
@@ -111,3 +115,17 @@ def test_the_refusal_of_the_first_listed_model_is_its_own() -> None:
     assert pool.refuses_tools(Endpoint("http://h:1/v1", model="small"))
     pool.remember_model(endpoint, "large")
     assert not pool.refuses_tools(endpoint)
+
+
+def test_a_turn_whose_tools_are_refused_is_answered_and_the_next_one_offers_none(settings: Settings) -> None:
+    """The refusal costs one request, once: asked again without tools, told without them, remembered."""
+    fault = only_with_tools(FAULTS["tools-ollama"])
+
+    async def test(client: Client, server: FaultServer) -> None:
+        for _ in range(2):
+            frames = await (await client.ask()).all_frames()
+            assert [frame.event for frame in frames if frame.event in ("error", "retry", "done")] == ["done"]
+        assert ["tools" in seen.body for seen in server.seen] == [True, False, False]
+        assert server.seen[1].body["messages"] == server.seen[2].body["messages"]
+
+    in_turns(settings, {"x": fault}, test)
