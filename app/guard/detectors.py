@@ -158,10 +158,6 @@ class CycleObserver:
                 return Trip("cycle", _cycle_signature(steps[:period]), repeats, CYCLE_REPEATS)
         return None
 
-    def clear(self) -> None:
-        """Forgets the batches."""
-        self._last.clear()
-
 
 def _repeats(steps: list[tuple[str, AnswersKey | None]], period: int) -> int:
     """Full repeats of the newest `period` steps, newest first; 0 below three, and for one batch over and over."""

@@ -5,7 +5,7 @@ A declared effect decides; where only names are known, patterns in the name do. 
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
@@ -78,15 +78,12 @@ _NAME_LIMIT = 256
 """Longer names are nobody's; they are judged by their beginning, so that remembered names stay small."""
 
 
-def batch_class(calls: Iterable[NamedCall], observations: tuple[str, ...] = OBSERVATIONS) -> BatchClass:
+def batch_class(calls: Sequence[NamedCall], observations: tuple[str, ...] = OBSERVATIONS) -> BatchClass:
     """An observation when every call is one, costly when any is; a batch of no calls is neither."""
-    observation, costly = True, False
-    none = True
-    for call in calls:
-        none = False
-        one = call_class(call.name, call.effect, observations)
-        observation, costly = observation and one.observation, costly or one.costly
-    return STRICT if none else BatchClass(observation, costly)
+    kinds = [call_class(call.name, call.effect, observations) for call in calls]
+    if len(kinds) < 2:
+        return kinds[0] if kinds else STRICT
+    return BatchClass(all(kind.observation for kind in kinds), any(kind.costly for kind in kinds))
 
 
 def call_class(name: str, effect: Effect | None = None, observations: tuple[str, ...] = OBSERVATIONS) -> BatchClass:

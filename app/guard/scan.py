@@ -4,14 +4,23 @@ Only what follows the last user message is judged; what can't be read passes. `s
 same detectors that watch Docent's own turns. Called by the `/v1` path before a request is sent on.
 """
 
+from collections import deque
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from app.guard.answers import AnswersKey, answers_key
-from app.guard.detectors import CycleObserver, Limits, LoopDetector, StagnationDetector, Step, Trip
+from app.guard.batches import Batches, signature
+from app.guard.detectors import (
+    CYCLE_REPEATS,
+    CYCLE_WINDOW,
+    CycleObserver,
+    Limits,
+    LoopDetector,
+    StagnationDetector,
+    Step,
+    Trip,
+)
 from app.guard.effects import batch_class
-from app.guard.signature import batch_signature, call_signature
-from app.guard.transcript import Message, SentCall, answers_of, calls_of, message_list, role_of, text_of
+from app.guard.transcript import Message, Role, SentCall, message_list, role_of, text_of
 
 Mode = Literal["off", "note", "refuse"]
 
@@ -36,14 +45,6 @@ class Verdict:
     masked_result_repeat: bool = False
 
 
-class _Batch(NamedTuple):
-    calls: list[SentCall]
-    signatures: list[str]
-    signature: str
-    answers: list[object] | None
-    key: AnswersKey | None
-
-
 def scan(messages: object, limits: Limits = DEFAULT_LIMITS, *, mode: Mode = "note") -> Verdict:
     """The verdict on `messages`, any JSON value. Never raises.
 
@@ -55,29 +56,48 @@ def scan(messages: object, limits: Limits = DEFAULT_LIMITS, *, mode: Mode = "not
     listed = message_list(messages)
     if not listed:
         return Verdict(scanned=True)
-    begin = next((at + 1 for at in range(len(listed) - 1, -1, -1) if role_of(listed[at]) == "user"), 0)
+    roles: list[Role] = []
+    for message in reversed(listed):
+        if (role := role_of(message)) == "user":
+            break
+        roles.append(role)
+    begin = len(listed) - len(roles)
     walk = _Walk(listed, limits, begin)
-    for at in range(begin, len(listed)):
-        walk.take(at)
+    for at, role in enumerate(reversed(roles), begin):
+        walk.take(at, role)
     trip = walk.first if mode == "refuse" else walk.current
     return walk.verdict(trip)
 
 
+class _Newest(NamedTuple):
+    """The newest batch: where it is, where it was before in what is judged, and how the loop detector took it."""
+
+    at: int
+    signature: str
+    before: int | None
+    step: Step | None
+
+
 class _Walk:
-    """The detectors' state after some messages."""
+    """The detectors' state after some messages.
+
+    Results are read only where a batch comes back, and what is kept of a message is its place: a long conversation of
+    ever new batches costs little more than their signatures.
+    """
 
     def __init__(self, messages: list[Message], limits: Limits, begin: int) -> None:
         self._messages = messages
+        self._batches = Batches(messages, limits.mask_answers)
         self._begin = begin
-        self._limits = limits
+        self._observations = limits.observations
         self._loop = None if limits.strikes is None else LoopDetector(limits.strikes, limits.allowance)
         self._prose = None if limits.stagnation is None else StagnationDetector(limits.stagnation)
-        self._cycle = CycleObserver()
         self._looping: Trip | None = None
         self._stagnating: Trip | None = None
-        self._seen: dict[str, _Batch] = {}
-        self._newest: tuple[_Batch, _Batch | None, Step | None] | None = None
-        self._cycling: Trip | None = None
+        self._places: dict[str, int] = {}
+        self._recent: deque[tuple[str, int]] = deque(maxlen=CYCLE_WINDOW)
+        self._newest: _Newest | None = None
+        self._step: Step | None = None
         self.first: Trip | None = None
 
     @property
@@ -85,85 +105,71 @@ class _Walk:
         """The trip that the messages so far end in."""
         return self._stagnating or self._looping
 
-    def take(self, at: int) -> None:
+    def take(self, at: int, role: Role) -> None:
         """Goes on by one message. Results and Docent's own notes break nothing."""
-        match role_of(self._messages[at]):
-            case "assistant":
-                self._assistant(at)
-            case "tool":
-                pass
-            case _:
-                self._break()
+        if role == "assistant":
+            if calls := self._batches.calls(at):
+                self._batch(at, calls)
+            else:
+                self._speech(at)
+            self.first = self.first or self.current
+        elif role != "tool":
+            self._break()
 
     def verdict(self, trip: Trip | None) -> Verdict:
         """The trip, and what there is to say about the newest batch."""
-        if self._newest is None:
+        newest, batches = self._newest, self._batches
+        if newest is None:
             return Verdict(scanned=True, trip=trip)
-        batch, seen, step = self._newest
-        before = seen or self._before(batch)
-        known = before is not None and before.key is not None and batch.key is not None
-        same = known and before is not None and before.key == batch.key
+        before = batches.last_before(self._begin, newest.at) if newest.before is None else newest.before
+        key = batches.key(newest.at)
+        last = None if before is None else batches.key(before)
+        known = key is not None and last is not None
         return Verdict(
             scanned=True,
             trip=trip,
-            observed=self._cycling,
-            identical_result_repeat=same,
+            observed=self._cycle(newest),
+            identical_result_repeat=known and key == last,
             repeat_not_evaluated=before is not None and not known,
-            repeat_rescued=trip is None and step is not None and step.rescued,
-            masked_result_repeat=known and not same and before is not None and _masked(before) == _masked(batch),
+            repeat_rescued=trip is None and newest.step is not None and newest.step.rescued,
+            masked_result_repeat=before is not None
+            and known
+            and key != last
+            and batches.key(before, masked=True) == batches.key(newest.at, masked=True),
         )
 
-    def _assistant(self, at: int) -> None:
-        calls = calls_of(self._messages[at])
-        if not calls:
-            self._newest = self._cycling = None
-        text = "" if calls or self._prose is None else text_of(self._messages[at])
-        self._stagnating = self._prose.record(text, bool(calls)) if self._prose else None
-        if calls:
-            self._batch(at, calls)
-        self.first = self.first or self._stagnating or (self._looping if calls else None)
-
     def _batch(self, at: int, calls: list[SentCall]) -> None:
-        batch = self._read(at, calls)
-        step = None
+        named = signature(calls)
+        self._stagnating = None
         if self._loop:
-            step = self._loop.check(batch.signature, batch_class(calls, self._limits.observations))
-            self._loop.record(step, batch.key)
-            self._looping = step.trip
-        self._cycling = self._cycle.record(batch.signature, batch.key)
-        self._newest = (batch, self._seen.get(batch.signature), step)
-        self._seen[batch.signature] = batch
+            self._answer(named)
+            self._step = self._loop.check(named, batch_class(calls, self._observations))
+            self._looping = self._step.trip
+        self._newest = _Newest(at, named, self._places.get(named), self._step)
+        self._places[named] = at
+        self._recent.append((named, at))
+
+    def _answer(self, named: str) -> None:
+        """Hands in the last batch's results if the same comes again: any other begins a run that forgets them."""
+        if self._loop and self._step and self._recent and self._recent[-1][0] == named:
+            self._loop.record(self._step, self._batches.key(self._recent[-1][1]))
+
+    def _speech(self, at: int) -> None:
+        self._newest = None
+        self._stagnating = self._prose.record(text_of(self._messages[at]), made_calls=False) if self._prose else None
 
     def _break(self) -> None:
-        for detector in (self._loop, self._prose, self._cycle):
-            if detector:
-                detector.clear()
-        self._looping = self._stagnating = self._newest = self._cycling = None
+        if self._loop:
+            self._loop.clear()
+        if self._prose:
+            self._prose.clear()
+        self._recent.clear()
+        self._looping = self._stagnating = self._newest = None
 
-    def _read(self, at: int, calls: list[SentCall]) -> _Batch:
-        signatures = [call_signature(call.name, call.arguments) for call in calls]
-        end = at + 1
-        while end < len(self._messages) and self._messages[end].get("role") == "tool":
-            end += 1
-        answers = answers_of(calls, self._messages[at + 1 : end])
-        key = answers_key(signatures, answers, masked=self._limits.mask_answers)
-        return _Batch(calls, signatures, batch_signature(signatures), answers, key)
-
-    def _before(self, newest: _Batch) -> _Batch | None:
-        """The same batch's last occurrence before what is judged. Names are compared first: they are there,
-        signatures have to be made."""
-        names = sorted(call.name for call in newest.calls)
-        for earlier in range(self._begin - 1, -1, -1):
-            message = self._messages[earlier]
-            if role_of(message) != "assistant" or not (calls := calls_of(message)):
-                continue
-            if sorted(call.name for call in calls) != names:
-                continue
-            batch = self._read(earlier, calls)
-            if batch.signature == newest.signature:
-                return batch
-        return None
-
-
-def _masked(batch: _Batch) -> AnswersKey | None:
-    return answers_key(batch.signatures, batch.answers, masked=True)
+    def _cycle(self, newest: _Newest) -> Trip | None:
+        if sum(named == newest.signature for named, _ in self._recent) < CYCLE_REPEATS:
+            return None
+        observer, seen = CycleObserver(), None
+        for named, at in self._recent:
+            seen = observer.record(named, self._batches.key(at))
+        return seen
