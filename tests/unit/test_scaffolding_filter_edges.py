@@ -134,7 +134,7 @@ def test_a_look_ahead_ends(before: str, after: str, blanks: int, goes: bool) -> 
 
 
 @pytest.mark.parametrize("start", [START, "<|tool_call_begin|>", "<｜DSML｜"])
-@pytest.mark.parametrize("step", [1000, 7, 10**6])
+@pytest.mark.parametrize("step", [1000, 71, 10**6])
 def test_a_body_that_is_no_call_is_given_back(start: str, step: int) -> None:
     """Without its end token a start token eats no prose, however long that is; a start token in it goes as well."""
     prose = WORDS * (HELD // len(WORDS) + 100)
@@ -145,7 +145,7 @@ def test_a_body_that_is_no_call_is_given_back(start: str, step: int) -> None:
     assert [(strip.chars, strip.excerpt) for strip in content_filter.drain_strips()] == [(len(start), start)] * 2
 
 
-@pytest.mark.parametrize("step", [1000, 7, 10**6])
+@pytest.mark.parametrize("step", [1000, 71, 10**6])
 def test_a_body_that_is_no_call_waits_for_its_end_up_to_64_kib(step: int) -> None:
     """With its end token inside that much it goes whole; one character later it has been given back."""
     fits = (WORDS * HELD)[: HELD + 1 - len(END)]
