@@ -1,4 +1,4 @@
-"""The operator's commands: `docent serve worker migrate ingest search`.
+"""The operator's commands: `docent serve worker migrate ingest search trips`.
 
 Owns argument parsing, what is printed, and turning an error into one plain sentence; each command builds what it needs
 and calls the same code as the server.
@@ -23,6 +23,7 @@ from app.catalog import load_catalog
 from app.clock import SystemClock
 from app.edge.errors import error_message
 from app.errors import AppError
+from app.guard.commands import trips
 from app.ingest.commands import Ingest, Standing, run_worker
 from app.logs import kv
 from app.search.choice import embedder_from
@@ -33,6 +34,8 @@ from app.serve import address_of, is_loopback, serve
 from app.settings import SECRET, Settings
 from app.store import documents
 from app.store.engine import Database, StoreError
+from app.store.loop_guard_log import LOOP_GUARD_LOG_DEFAULT_DAYS
+from app.store.loop_guard_reading import Filters
 from app.store.migrate import current_revision, is_there, migrate
 from app.store.models.setup import LOCAL_USER_ID
 
@@ -84,7 +87,19 @@ def _parser() -> argparse.ArgumentParser:
     searching.add_argument("-k", type=int, default=5, help="how many passages (5)")
     searching.add_argument("--json", action="store_true", help="print JSON, as POST /api/search answers it")
     searching.set_defaults(run=_search)
+    _add_trips(commands.add_parser("trips", help="show what the loop guard scanned and decided"))
     return parser
+
+
+def _add_trips(reading: argparse.ArgumentParser) -> None:
+    days = f"how many days, today included: 1 to 90 ({LOOP_GUARD_LOG_DEFAULT_DAYS})"
+    reading.add_argument("--since", type=int, default=LOOP_GUARD_LOG_DEFAULT_DAYS, metavar="N", help=days)
+    for name in ("path", "model", "mode", "env"):
+        reading.add_argument(f"--{name}", help=f"only this {name}")
+    shapes = reading.add_mutually_exclusive_group()
+    shapes.add_argument("--json", action="store_const", const="json", dest="shape", help="print JSON, as the API does")
+    shapes.add_argument("--csv", action="store_const", const="csv", dest="shape", help="print the days as CSV")
+    reading.set_defaults(run=_trips, shape="table")
 
 
 def _serve(settings: Settings, arguments: argparse.Namespace) -> int:
@@ -161,6 +176,19 @@ def _search(settings: Settings, arguments: argparse.Namespace) -> int:
     waiting = sum(counts.by_status.get(status, 0) for status in ("queued", "parsing"))
     why = "nothing_found" if counts.passages else "still_reading" if waiting else "nothing_searchable"
     return _complain(catalog.t(f"search.{why}", n=waiting), FAILED)
+
+
+def _trips(settings: Settings, arguments: argparse.Namespace) -> int:
+    catalog = load_catalog()
+    if not is_there(settings.database):
+        return _complain(catalog.t("search.no_library", database=settings.database), FAILED)
+    filters = Filters(arguments.path, arguments.model, arguments.mode, arguments.env)
+    with _opened(settings) as database:
+        said = trips(database, SystemClock(), catalog, arguments.since, filters, arguments.shape)
+    print(said.text)
+    if said.aside:
+        print(said.aside, file=sys.stderr)
+    return 0
 
 
 @contextmanager

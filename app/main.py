@@ -12,7 +12,7 @@ import anyio.to_thread
 from fastapi import Depends, FastAPI
 from starlette.middleware import Middleware
 
-from app.api import chat, chats, collections, documents, health, search, turns
+from app.api import chat, chats, collections, documents, health, loop_guard, search, turns
 from app.api import settings as settings_api
 from app.catalog import Catalog, load_catalog
 from app.clock import Clock, SystemClock
@@ -22,6 +22,8 @@ from app.edge.errors import ErrorResponses, LastResort
 from app.edge.headers import SecurityHeaders
 from app.edge.limits import BodyLimit, body_limit
 from app.edge.origin import OriginCheck
+from app.guard.environment import own_environment
+from app.guard.log_writer import open_guard_log
 from app.ingest.extract.extractor import Extractor
 from app.ingest.reading import TextExtractor
 from app.ingest.sources import Sources
@@ -69,6 +71,7 @@ ROUTES = (
     settings_page,
     pages,
     chat_fragments,
+    loop_guard,
 )
 """Every module with routes that ask who is there; health checks are the ones that don't."""
 
@@ -113,6 +116,7 @@ def create_app(  # noqa: PLR0913 - one override for each part that a test may re
         sources=Sources(database, files, clock, index, worker.wake),
         folders=WatchedFolders(database, settings, clock, index, worker.wake),
         progress=worker.board,
+        guard_log=open_guard_log(database, settings.data_dir, clock, own_environment()),
     )
     respond = ErrorResponses(catalog, error_pages(catalog))
     app = FastAPI(
@@ -168,6 +172,7 @@ def _lifespan(
         drafts = asyncio.create_task(services.drafts.run(), name="drafts")
         await anyio.to_thread.run_sync(services.folders.ensure_environment)
         await anyio.to_thread.run_sync(worker.start)
+        services.guard_log.start()
         try:
             yield
         finally:
@@ -175,6 +180,7 @@ def _lifespan(
             drafts.cancel()
             with suppress(asyncio.CancelledError):
                 await drafts
+            await anyio.to_thread.run_sync(services.guard_log.stop)
             await services.clients.aclose()
             await anyio.to_thread.run_sync(embedder.close)
             await anyio.to_thread.run_sync(services.database.close)

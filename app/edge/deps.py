@@ -12,6 +12,7 @@ from fastapi import Depends, Request
 from app.catalog import Catalog
 from app.clock import Clock
 from app.edge.auth import current_user
+from app.guard.log_writer import GuardLog
 from app.ingest.progress import ProgressBoard
 from app.ingest.sources import Sources
 from app.ingest.stored_files import StoredFiles
@@ -47,6 +48,7 @@ class Services:
     sources: Sources
     folders: WatchedFolders
     progress: ProgressBoard
+    guard_log: GuardLog
 
 
 async def get_services(request: Request) -> Services:
