@@ -23,15 +23,13 @@ _MOVING = re.compile(
 )
 
 
-def answers_key(
-    signatures: Sequence[str], answers: Sequence[object] | None, *, masked: bool = False
-) -> AnswersKey | None:
-    """The key of a batch's answers, each with its call; None when they are unknown or not one per call.
+def answers_key(signatures: Sequence[str], answers: Sequence[object], *, masked: bool = False) -> AnswersKey | None:
+    """The key of a batch's answers, each with its call; None when there is not one per call.
 
     A text and a JSON value of the same spelling differ. With `masked`, times, durations and addresses are taken for
     equal, so that a clock in the output is no news.
     """
-    if answers is None or len(answers) != len(signatures):
+    if len(answers) != len(signatures):
         return None
     pairs = [
         hash((signature, *_comparable(answer, masked))) for signature, answer in zip(signatures, answers, strict=True)

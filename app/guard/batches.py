@@ -22,14 +22,15 @@ class Batches:
         """The calls of the message at a place."""
         return calls_of(self._messages[at])
 
-    def key(self, at: int, *, masked: bool | None = None) -> AnswersKey | None:
-        """What the batch at a place was answered; None when that can't be told."""
+    def key(self, at: int, made: list[str] | None = None, *, masked: bool | None = None) -> AnswersKey | None:
+        """What the batch at a place was answered; None when that can't be told. `made` are its signatures, if known."""
         calls = self.calls(at)
         end = at + 1
         while end < len(self._messages) and self._messages[end].get("role") == "tool":
             end += 1
-        answers = answers_of(calls, self._messages[at + 1 : end])
-        return answers_key(signatures(calls), answers, masked=self._masked if masked is None else masked)
+        if (answers := answers_of(calls, self._messages[at + 1 : end])) is None:
+            return None
+        return answers_key(made or signatures(calls), answers, masked=self._masked if masked is None else masked)
 
     def last_before(self, at: int, newest: int) -> int | None:
         """Where the batch at `newest` last stood before the place `at`.

@@ -8,7 +8,7 @@ from collections import deque
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from app.guard.batches import Batches, signature
+from app.guard.batches import Batches, signatures
 from app.guard.detectors import (
     CYCLE_REPEATS,
     CYCLE_WINDOW,
@@ -20,6 +20,7 @@ from app.guard.detectors import (
     Trip,
 )
 from app.guard.effects import batch_class
+from app.guard.signature import batch_signature
 from app.guard.transcript import Message, Role, SentCall, message_list, role_of, text_of
 
 Mode = Literal["off", "note", "refuse"]
@@ -96,6 +97,7 @@ class _Walk:
         self._stagnating: Trip | None = None
         self._places: dict[str, int] = {}
         self._recent: deque[tuple[str, int]] = deque(maxlen=CYCLE_WINDOW)
+        self._made: list[str] = []
         self._newest: _Newest | None = None
         self._step: Step | None = None
         self.first: Trip | None = None
@@ -139,7 +141,8 @@ class _Walk:
         )
 
     def _batch(self, at: int, calls: list[SentCall]) -> None:
-        named = signature(calls)
+        made = signatures(calls)
+        named = batch_signature(made)
         self._stagnating = None
         if self._loop:
             self._answer(named)
@@ -148,11 +151,12 @@ class _Walk:
         self._newest = _Newest(at, named, self._places.get(named), self._step)
         self._places[named] = at
         self._recent.append((named, at))
+        self._made = made
 
     def _answer(self, named: str) -> None:
         """Hands in the last batch's results if the same comes again: any other begins a run that forgets them."""
         if self._loop and self._step and self._recent and self._recent[-1][0] == named:
-            self._loop.record(self._step, self._batches.key(self._recent[-1][1]))
+            self._loop.record(self._step, self._batches.key(self._recent[-1][1], self._made))
 
     def _speech(self, at: int) -> None:
         self._newest = None

@@ -158,9 +158,9 @@ def test_clearing_ends_the_run() -> None:
 
 
 def test_answers_are_unknown_unless_there_is_one_per_call() -> None:
-    """None at all, or too few."""
-    assert answers_key(["a:1"], None) is None
+    """Too few, or too many."""
     assert answers_key(["a:1", "b:2"], ["x"]) is None
+    assert answers_key(["a:1"], ["x", "y"]) is None
 
 
 def test_a_text_and_a_value_of_the_same_spelling_are_different_answers() -> None:

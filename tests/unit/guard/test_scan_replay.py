@@ -104,7 +104,7 @@ def replay(told: Story) -> dict[Mode, Trip | None]:
             prose.record(event.text, made_calls=True)
             signatures = [call_signature(name, json.dumps({"same": [1], "n": n})) for name, n in event.calls]
             step = loop.check(batch_signature(signatures), class_of(event))
-            loop.record(step, answers_key(signatures, event.results))
+            loop.record(step, answers_key(signatures, event.results or ()))
             stagnating, looping = None, step.trip
             first = first or looping
         else:
