@@ -12,7 +12,7 @@ import anyio.to_thread
 from fastapi import Depends, FastAPI
 from starlette.middleware import Middleware
 
-from app.api import chat, chats, collections, documents, health, loop_guard, search, turns
+from app.api import chat, chats, collections, documents, health, loop_guard, openai, search, turns
 from app.api import settings as settings_api
 from app.catalog import Catalog, load_catalog
 from app.clock import Clock, SystemClock
@@ -24,6 +24,7 @@ from app.edge.limits import BodyLimit, body_limit
 from app.edge.origin import OriginCheck
 from app.guard.environment import own_environment
 from app.guard.log_writer import open_guard_log
+from app.guard.proxy import ProxyGuard
 from app.ingest.extract.extractor import Extractor
 from app.ingest.reading import TextExtractor
 from app.ingest.sources import Sources
@@ -52,8 +53,8 @@ from app.web import settings as settings_page
 from app.web.error_pages import error_pages
 from app.web.static import static_app
 
-UPLOAD_PATHS = frozenset({"/api/documents", "/ui/library/files"})
-"""Where bodies stream to disk under a limit of their own (UPLOAD_MAX_MB)."""
+OWN_LIMIT_PATHS = frozenset({"/api/documents", "/ui/library/files", "/v1/chat/completions"})
+"""Where bodies have a limit of their own: uploads stream to disk (UPLOAD_MAX_MB), completions hold whole talks."""
 
 ROUTES = (
     settings_api,
@@ -72,6 +73,7 @@ ROUTES = (
     pages,
     chat_fragments,
     loop_guard,
+    openai,
 )
 """Every module with routes that ask who is there; health checks are the ones that don't."""
 
@@ -101,6 +103,7 @@ def create_app(  # noqa: PLR0913 - one override for each part that a test may re
     files = StoredFiles(settings.data_dir)
     tools = Tools(files, extractor or Extractor(), embedder, index, busy=lambda: running.active > 0)
     worker = Worker(database, settings, clock, tools)
+    guard_log = open_guard_log(database, settings.data_dir, clock, own_environment())
     services = Services(
         settings=settings,
         database=database,
@@ -116,7 +119,8 @@ def create_app(  # noqa: PLR0913 - one override for each part that a test may re
         sources=Sources(database, files, clock, index, worker.wake),
         folders=WatchedFolders(database, settings, clock, index, worker.wake),
         progress=worker.board,
-        guard_log=open_guard_log(database, settings.data_dir, clock, own_environment()),
+        guard_log=guard_log,
+        proxy_guard=ProxyGuard(guard_log),
     )
     respond = ErrorResponses(catalog, error_pages(catalog))
     app = FastAPI(
@@ -159,7 +163,9 @@ def _layers(settings: Settings, respond: ErrorResponses) -> list[Middleware]:
         Middleware(SecurityHeaders),
         Middleware(LastResort, respond=respond),
         Middleware(OriginCheck, hosts=own_host_names(settings), respond=respond),
-        Middleware(BodyLimit, limit=body_limit(settings.question_max_chars), uploads=UPLOAD_PATHS, respond=respond),
+        Middleware(
+            BodyLimit, limit=body_limit(settings.question_max_chars), own_limit=OWN_LIMIT_PATHS, respond=respond
+        ),
     ]
 
 

@@ -13,6 +13,7 @@ from app.api import frames
 from app.api.frames import Frame
 from app.api.gather import FrameGatherer
 from app.api.turn_end import TurnEnd, end_of_error, end_of_stop
+from app.api.turn_guard import guarding, turn_guard
 from app.api.turn_record import TurnRecord
 from app.api.turn_start import TurnRequest, TurnStart, count_searched, read_start
 from app.api.turn_tools import make_toolbox, offered_tools
@@ -105,10 +106,12 @@ class TurnRun:
         if prompt.dropped:
             out.frame(self._notice("context_trimmed"))
         chat = self._services.chat_for(start.settings)
-        pieces = run_agent(prompt, self._holder, chat=chat, toolbox=toolbox, stats=record.stats, guard=None)
-        async with aclosing(pieces):
-            async for piece in pieces:
-                self._take(out, piece)
+        guard = turn_guard(self._services, request, start, record.stats)
+        pieces = run_agent(prompt, self._holder, chat=chat, toolbox=toolbox, stats=record.stats, guard=guard)
+        with guarding(guard, record.stats, self._services.clock):
+            async with aclosing(pieces):
+                async for piece in pieces:
+                    self._take(out, piece)
         checked = await record.check()
         if record.stats.finish_reason == "length":
             out.frame(self._notice("answer_cut"))
@@ -140,9 +143,11 @@ class TurnRun:
                 self._record.add_step(data)
                 out.frame(frames.tool(data))
             case "notice":
-                out.frame(self._notice(str(data.get("code"))))
+                out.frame(self._notice(str(data["code"]), data.get("step")))
             case "usage":
                 pass  # counted by the agent
 
-    def _notice(self, code: str) -> Frame:
-        return frames.notice(code, self._services.catalog.t(f"notices.{code}"))
+    def _notice(self, code: str, step: str | None = None) -> Frame:
+        catalog = self._services.catalog
+        key = f"notices.{code}_{step}"
+        return frames.notice(code, catalog.t(key if step and catalog.has(key) else f"notices.{code}"))

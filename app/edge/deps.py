@@ -13,6 +13,7 @@ from app.catalog import Catalog
 from app.clock import Clock
 from app.edge.auth import current_user
 from app.guard.log_writer import GuardLog
+from app.guard.proxy import ProxyGuard
 from app.ingest.progress import ProgressBoard
 from app.ingest.sources import Sources
 from app.ingest.stored_files import StoredFiles
@@ -49,6 +50,7 @@ class Services:
     folders: WatchedFolders
     progress: ProgressBoard
     guard_log: GuardLog
+    proxy_guard: ProxyGuard
 
 
 async def get_services(request: Request) -> Services:

@@ -1,4 +1,4 @@
-"""How much a request may send: a cap on every body but uploads, which stream to disk under their own.
+"""How much a request may send: a cap on every body but those of routes with their own.
 
 Checked by the announced length, then counted as it arrives, so that a body of unknown length can't fill the memory.
 Pure ASGI; the count ends a route's read with 413.
@@ -32,18 +32,18 @@ class BodyLimit:
     """Refuses bodies over `limit` bytes with 413.
 
     Args:
-        uploads: Paths whose POST bodies have their own, larger limit.
+        own_limit: Paths whose POST bodies have a limit of their own, which the route keeps.
     """
 
-    def __init__(self, app: ASGIApp, limit: int, uploads: Collection[str], respond: ErrorResponses) -> None:
+    def __init__(self, app: ASGIApp, limit: int, own_limit: Collection[str], respond: ErrorResponses) -> None:
         self._app = app
         self._limit = limit
-        self._uploads = frozenset(uploads)
+        self._own_limit = frozenset(own_limit)
         self._respond = respond
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request."""
-        if scope["type"] != "http" or (scope["method"] == "POST" and scope["path"] in self._uploads):
+        if scope["type"] != "http" or (scope["method"] == "POST" and scope["path"] in self._own_limit):
             await self._app(scope, receive, send)
             return
         announced = Headers(scope=scope).get("content-length", "0")
