@@ -64,7 +64,8 @@ async def steps(call: Call, *calls: tuple[str, Mapping[str, Any] | str]) -> Asyn
 
 
 def first_path(call: Call) -> str:
-    return f"/library/{parse_passages(call.messages)[0].path}"
+    """Where the best passage stands; any place, where there is none."""
+    return next((f"/library/{passage.path}" for passage in parse_passages(call.messages)), "/library")
 
 
 def word(call: Call) -> str:

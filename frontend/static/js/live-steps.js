@@ -8,10 +8,8 @@ const whole = (value) => (/^\d{1,9}$/.test(value) ? Number(value) : 0);
 export class LiveSteps {
   #lines = new Map();
 
-  // `blank()` gives a line to fill.
-  constructor(root, blank) {
+  constructor(root) {
     this.root = root;
-    this.blank = blank;
   }
 
   // A call begins ("start"), or the line of one ends.
@@ -24,7 +22,7 @@ export class LiveSteps {
   }
 
   #add(id, name, asked) {
-    const line = this.blank();
+    const line = document.getElementById("live-step").content.firstElementChild.cloneNode(true);
     line.querySelector(".tool-name").textContent = name;
     line.querySelector(".tool-args").textContent = asked;
     this.#lines.set(id, line);

@@ -16,7 +16,7 @@ export class LiveTurn {
     this.#part(".question").textContent = question;
     this.#part(".given").textContent = asked.toTimeString().slice(0, 5);
     this.sources = new Map();
-    this.steps = new LiveSteps(this.#part(".tools"), () => clone("live-step"));
+    this.steps = new LiveSteps(this.#part(".tools"));
     this.steps.take({ id: "", name: "search", args: { query: question }, status: "start" });
     this.text = new LiveText(this.#part(".answer"), (n) => this.#cite(n));
     place(this.element);
@@ -56,8 +56,7 @@ export class LiveTurn {
 
   retry(data) {
     const seconds = Math.max(1, Math.round(data.delay_ms / 1000));
-    const message = words.retry.replace("{s}", seconds).replace("{attempt}", data.attempt).replace("{max}", data.max);
-    this.notice({ message });
+    this.notice({ message: words.retry.replace("{s}", seconds).replace("{attempt}", data.attempt).replace("{max}", data.max) });
   }
 
   notice({ code, message }) {
