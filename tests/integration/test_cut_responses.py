@@ -15,7 +15,7 @@ from sqlalchemy import select
 
 from app.store.engine import Database
 from app.store.models.chats import Message, Turn
-from tests.cutting_proxy import CuttingProxy, cutting_proxy
+from tests.byte_proxy import ByteProxy, byte_proxy
 from tests.e2e.mock_llm import MockLlm
 from tests.server import ServerProcess
 from tests.sse import Decoder, Frame, text_of
@@ -77,7 +77,7 @@ def unchunked(body: bytes) -> bytes:
 class Reader:
     """A browser: it asks through the proxy, and comes back to the server itself."""
 
-    proxy: CuttingProxy
+    proxy: ByteProxy
     port: int
 
     async def turn(self, key: str, cut_after: int | None) -> tuple[str, list[Frame], int]:
@@ -104,7 +104,7 @@ class Reader:
 async def all_cuts(port: int) -> dict[str, list[Frame]]:
     """Turns cut at every `STEP`th byte; frames by turn."""
     turns: dict[str, list[Frame]] = {}
-    async with cutting_proxy(port) as proxy:
+    async with byte_proxy(port) as proxy:
         reader = Reader(proxy, port)
         _, _, size = await reader.turn("whole", None)
         cuts = list(range(1, size, STEP))
