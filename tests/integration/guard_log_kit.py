@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 from sqlalchemy.exc import OperationalError
 
+from app.clock import Clock, SystemClock
 from app.guard.log_records import Trip, TripRecord
 from app.guard.log_writer import GuardLog, Limits, Store
 from app.store import loop_guard_log as log
@@ -102,7 +103,7 @@ class FixedClock:
         return self.passed
 
 
-def guard_log(store: Store, database: Database, clock: FixedClock | None = None, **limits: float) -> GuardLog:
+def guard_log(store: Store, database: Database, clock: Clock | None = None, **limits: float) -> GuardLog:
     """A writer that is not started: its flushes are the test's, or the last one's."""
     bounds = replace(Limits(period_s=600), **limits)  # type: ignore[arg-type]
     lock = database.path.with_suffix(".guard.lock")
@@ -121,4 +122,16 @@ def figures(database: Database) -> tuple[int, int, int, int]:
     reading = read(database, 90)
     rows = reading.totals
     seen = sum(row.scanned for row in rows), sum(row.trips + row.observed for row in rows)
+    return *seen, reading.lost_scans, reading.lost_trips
+
+
+def now_secs() -> int:
+    """The real time."""
+    return int(SystemClock().now().timestamp())
+
+
+def figures_now(database: Database) -> tuple[int, int, int, int]:
+    """`figures`, for rows of the real time."""
+    reading = read(database, 90, now_secs())
+    seen = sum(row.scanned for row in reading.totals), sum(row.trips for row in reading.totals)
     return *seen, reading.lost_scans, reading.lost_trips
