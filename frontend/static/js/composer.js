@@ -106,7 +106,10 @@ field.addEventListener("keydown", (event) => {
   form.requestSubmit(ask);
 });
 
-stop.addEventListener("click", () => { halt(); field.focus(); });
+stop.addEventListener("click", ({ detail }) => {
+  if (detail < 2) halt(); // the second click of a double click on Ask lands here
+  field.focus();
+});
 
 document.addEventListener("keydown", (event) => {
   if (event.key === "Escape" && !event.defaultPrevented && !document.querySelector("dialog[open]")) halt();

@@ -4,6 +4,7 @@ const QUIET_MS = 25000; // the server sends a comment every 10 s, so silence mea
 const TRIES = 8;
 const TERMINAL = new Set(["done", "error", "stopped"]);
 const wait = (ms) => new Promise((resolve) => { setTimeout(resolve, ms); });
+const turned = () => new Promise((resolve) => { document.addEventListener("visibilitychange", resolve, { once: true }); });
 
 // A frame has one line each of id, event and data; a comment has none of them.
 function parse(block) {
@@ -11,25 +12,24 @@ function parse(block) {
   return event ? { id: Number(id), event, data: JSON.parse(data) } : null;
 }
 
+// Ends early, and closes the connection, when nothing comes or the tab is hidden: a browser opens only six to a server.
 async function* frames(body) {
   const reader = body.pipeThrough(new TextDecoderStream()).getReader();
+  const leave = () => reader.cancel();
   let buffer = "";
+  turned().then(leave);
   for (;;) {
-    let timer;
-    const quiet = new Promise((_, reject) => { timer = setTimeout(() => reject(new Error("quiet")), QUIET_MS); });
-    const { value, done } = await Promise.race([reader.read(), quiet]).finally(() => clearTimeout(timer));
+    const timer = setTimeout(leave, QUIET_MS);
+    const { value, done } = await reader.read().finally(() => clearTimeout(timer));
     if (done) return;
     const blocks = (buffer + value).split("\n\n");
     buffer = blocks.pop();
-    for (const block of blocks) {
-      const frame = parse(block);
-      if (frame) yield frame;
-    }
+    yield* blocks.map(parse).filter(Boolean);
   }
 }
 
-// Hands every frame once to `take`, across broken connections. Gives "ended", "gone" (the log is no longer in memory:
-// the database has the turn) or "lost".
+// Hands every frame once to `take`, across broken connections and hidden times. Gives "ended", "gone" (the log is no
+// longer in memory: the database has the turn) or "lost".
 export async function watch(turnId, response, take) {
   let last = 0;
   for (let tries = 0; tries < TRIES; tries += 1) {
@@ -39,14 +39,17 @@ export async function watch(turnId, response, take) {
       if (!response.ok) throw new Error(response.status);
       for await (const frame of frames(response.body)) {
         tries = 0;
-        if (frame.id <= last) continue;
-        last = frame.id;
-        take(frame);
+        if (frame.id > last) take(frame);
+        last = Math.max(last, frame.id);
         if (TERMINAL.has(frame.event)) return "ended";
       }
     } catch { /* the next try says what is there */ }
     response = null;
     await wait(Math.min(250 * 2 ** tries, 4000));
+    if (document.hidden) {
+      await turned();
+      tries = -1;
+    }
   }
   return "lost";
 }
@@ -55,13 +58,10 @@ export async function watch(turnId, response, take) {
 export async function post(body) {
   const key = crypto.randomUUID?.() // missing on plain http
     ?? Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
+  const request = { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ ...body, client_key: key }) };
   for (let tries = 0; ; tries += 1) {
     try {
-      return await fetch("/api/chat", {
-        method: "POST",
-        headers: { "Content-Type": "application/json" },
-        body: JSON.stringify({ ...body, client_key: key }),
-      });
+      return await fetch("/api/chat", request);
     } catch (error) {
       if (tries === 2) throw error;
       await wait(500 * 2 ** tries);
