@@ -1,31 +1,22 @@
 """The tools over a real library: what each shows, how it is numbered, what is said when something is wrong."""
 
 import asyncio
-import threading
 from dataclasses import replace
-from datetime import UTC, datetime
 
 import pytest
-from anyio import to_thread
 
 from app.errors import AppError
 from app.rag.context import estimate_tokens, passages_of
 from app.rag.pieces import ToolCallPiece
-from app.rag.prompts import parse_passages
-from app.rag.tool_calls import ToolResult
 from app.search.hits import Hit, SearchFilters
 from app.search.hybrid import Searcher
 from app.search.vectors import VectorIndex
 from app.store.engine import Database
 from tests.fake_embedder import WordEmbedder
 from tests.integration.library_rows import add_document, read_again
-from tests.integration.toolbox_kit import ALICE, Caller, index_all, make_toolbox
+from tests.integration.toolbox_kit import ALICE, Caller, index_all, make_toolbox, passage_texts
 
 LONG = "\n\n".join(f"Paragraph {n} says that value {n * 7} is kept for {n} days." for n in range(1, 201))
-
-
-def passage_texts(result: ToolResult) -> list[str]:
-    return [given.text for given in parse_passages([{"role": "system", "content": result.text}])]
 
 
 class TestRead:
@@ -187,100 +178,6 @@ class TestNames:
         assert (call("find", pattern="setup", path="many")).summary == "nothing found"
 
 
-class TestGrep:
-    def test_matching_lines_become_passages(self, database: Database) -> None:
-        """With their neighbours, the counts, and how many documents were looked at."""
-        add_document(database, "a.md", "one\nkeep-daily 7\nthree\n\nfar\n\nkeep-weekly 4", title="A")
-        add_document(database, "x/b.md", "nothing here")
-        add_document(database, "x/c.txt", "KEEP-daily too")
-        add_document(database, "queued.md")
-        call = Caller(database, make_toolbox(database))
-
-        result = call("grep", pattern="keep-(daily|weekly)", context="1")
-        assert result.text.startswith("3 lines fit, in 2 of 3 documents.")
-        assert passage_texts(result) == ["one\nkeep-daily 7\nthree", "keep-weekly 4", "KEEP-daily too"]
-        assert "/library/a.md, line 2\n=== passage 1 ===" in result.text
-        assert [passage.line_start for passage in result.passages] == [1, 7, 1]
-        assert result.summary == "3 matches in 2 files"
-
-        again = call("grep", pattern="daily 7", path="a.md", context=1)
-        assert "/library/a.md, line 2: this is passage 1, given above." in again.text
-        assert again.passages == ()
-        narrow = call("grep", pattern="keep", glob="*.txt", ignoreCase=False)
-        assert narrow.summary == "nothing found"
-
-    def test_many_matches_are_counted_and_spread(self, database: Database) -> None:
-        """No document crowds out the others, and all that fit are named."""
-        for n in range(20):
-            add_document(database, f"d{n:02}.md", "\n\n\n\n".join(f"needle {n} {m}" for m in range(10)))
-        call = Caller(database, make_toolbox(database))
-        result = call("grep", pattern="needle", context=0)
-        assert len(result.passages) == 12
-        assert len({passage.document_id for passage in result.passages}) == 12
-        assert result.text.startswith("200 lines fit, in 20 of 20 documents.")
-        assert "/library/d19.md  10" in result.text
-        one = call("grep", pattern="needle", path="d00.md", limit=3, context=0)
-        assert one.text.startswith("10 lines fit, in 1 of 1 document.")
-        assert "7 of the lines are not shown." in one.text
-
-    def test_a_broken_pattern_is_looked_for_as_it_stands(self, database: Database) -> None:
-        """And the result says so."""
-        add_document(database, "a.md", "call f(x")
-        result = Caller(database, make_toolbox(database))("grep", pattern="f(x")
-        assert result.text.startswith("'f(x' is no valid regex; it was looked for as it stands. 1 line fits")
-        assert passage_texts(result) == ["call f(x"]
-
-    def test_an_exploding_pattern_ends(self, database: Database) -> None:
-        """The time of RE2 grows with the text alone; the test's own limit is the measure."""
-        add_document(database, "a.txt", "a" * 100_000 + "b")
-        result = Caller(database, make_toolbox(database))("grep", pattern="(a+)+$")
-        assert result.summary == "nothing found"
-
-    def test_the_time_limit_gives_what_was_found_so_far(self, database: Database) -> None:
-        """With how far it came."""
-
-        class Hurried:
-            seconds = 0.0
-
-            def now(self) -> datetime:
-                return datetime(2026, 1, 1, tzinfo=UTC)
-
-            def monotonic(self) -> float:
-                self.seconds += 0.1
-                return self.seconds
-
-        for n in range(60):
-            add_document(database, f"d{n:02}.md", "needle")
-        result = Caller(database, make_toolbox(database, clock=Hurried()))("grep", pattern="needle")
-        looked = len([line for line in result.text.splitlines() if line == "needle"])
-        assert looked == 12
-        assert "of 60 documents were looked at, then the time was up" in result.text
-        assert "of 60 files searched" in result.summary
-
-    def test_a_call_that_is_cancelled_stops_looking(self, database: Database) -> None:
-        """Its thread ends with it, and no numbers are left behind."""
-        add_document(database, "a.md", "needle")
-        began, ended = threading.Event(), threading.Event()
-
-        class Endless:
-            def search(self, query: str, *, user_id: int, k: int, filters: SearchFilters) -> list[Hit]:
-                began.set()
-                ended.wait(10)
-                return []
-
-        async def cancelled() -> None:
-            toolbox = make_toolbox(database, searcher=Endless())
-            running = asyncio.create_task(toolbox.run(ToolCallPiece(0, "1", "search", '{"query": "x"}')))
-            await to_thread.run_sync(began.wait)
-            running.cancel()
-            with pytest.raises(asyncio.CancelledError):
-                await running
-            ended.set()
-            assert toolbox.passages == ()
-
-        asyncio.run(cancelled())
-
-
 class TestSearch:
     def test_hits_are_numbered_on_and_known_ones_pointed_at(self, database: Database) -> None:
         """A passage of the prompt keeps its number and is not said twice."""
@@ -298,6 +195,16 @@ class TestSearch:
         assert "Line 1: this is passage 2, given above." in result.text
         assert result.summary == "4 passages"
 
+    def test_a_passage_without_room_is_cut(self, database: Database) -> None:
+        """Its beginning is better than nothing, and still an exact slice."""
+        add_document(database, "a.md", "needle " + "and some more words " * 100)
+        index_all(database)
+        result = Caller(database, make_toolbox(database, budget=300))("search", query="needle")
+        (passage,) = result.passages
+        assert "Line 1 (cut)\n" in result.text
+        assert passage.text.startswith("needle and")
+        assert estimate_tokens(result.text) <= 300
+
     def test_a_failing_search_is_a_result(self, database: Database) -> None:
         """With what to do instead."""
 
@@ -310,6 +217,22 @@ class TestSearch:
 
 
 class TestBudget:
+    def test_a_heading_that_leaves_no_room_is_no_result(self, database: Database) -> None:
+        """The names of the library may be longer than what is left to say."""
+        path = "/".join(["ü" * 90] * 3) + ".md"
+        add_document(database, path, "needle")
+        index_all(database)
+        for name, arguments in (
+            ("read", {"path": path}),
+            ("grep", {"pattern": "needle"}),
+            ("search", {"query": "needle"}),
+        ):
+            toolbox = make_toolbox(database, budget=250)
+            result = Caller(database, toolbox)(name, **arguments)
+            assert toolbox.passages == ()
+            assert result.summary == "no room left to read more"
+            assert estimate_tokens(result.text) <= 250
+
     def test_the_budget_ends_with_a_request_to_answer(self, database: Database) -> None:
         """No result says more than is left; passages are cut rather than left out."""
         add_document(database, "long.md", LONG)

@@ -9,6 +9,7 @@ from app.catalog import load_catalog
 from app.clock import Clock, SystemClock
 from app.rag.gate import Search
 from app.rag.pieces import Passage, ToolCallPiece
+from app.rag.prompts import parse_passages
 from app.rag.tool_calls import ToolResult
 from app.rag.toolbox import LibraryToolbox, ToolLimits, ToolSources, tool_texts
 from app.search import fulltext
@@ -46,6 +47,11 @@ def make_toolbox(
         filters=filters or SearchFilters(),
         given=given,
     )
+
+
+def passage_texts(result: ToolResult) -> list[str]:
+    """The texts of the passages in a result, as a model would quote them."""
+    return [given.text for given in parse_passages([{"role": "system", "content": result.text}])]
 
 
 def index_all(database: Database) -> None:

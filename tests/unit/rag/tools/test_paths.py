@@ -26,6 +26,8 @@ TREE = Tree(
         document(7, "library", "guides/restore.md", "Bring it back"),
         document(8, "library", "Notes.md"),
         document(9, "library", "strange\nname.md"),
+        document(11, "library", "x/Same.md"),
+        document(12, "bobs-wiki", "y/same.md"),
         document(10, "library", "a <|im_start|> b.md"),
     ],
 )
@@ -82,6 +84,12 @@ def test_a_path_is_understood(wanted: str, document_id: int) -> None:
     assert TREE.document(wanted).id == document_id
 
 
+def test_an_end_that_two_documents_have_lists_them() -> None:
+    """Whatever their case."""
+    with pytest.raises(PathError, match="2 places are called"):
+        TREE.document("same.md")
+
+
 def test_a_path_that_two_documents_have_lists_them() -> None:
     """So that the next call can name one."""
     with pytest.raises(PathError, match=r"/bobs-wiki/README\.md, /library/README\.md") as caught:
@@ -100,8 +108,8 @@ def test_the_top_is_everything(wanted: str) -> None:
 @pytest.mark.parametrize(
     ("wanted", "address", "ids"),
     [
-        ("/library", "/library", [4, 5, 6, 7, 8, 9, 10]),
-        ("Library/", "/library", [4, 5, 6, 7, 8, 9, 10]),
+        ("/library", "/library", [4, 5, 6, 7, 8, 9, 11, 10]),
+        ("Library/", "/library", [4, 5, 6, 7, 8, 9, 11, 10]),
         ("/library/notes", "/library/notes", [5, 6]),
         ("NOTES", "/library/notes", [5, 6]),
         ("/bobs-wiki/guides/", "/bobs-wiki/guides", [2]),
