@@ -176,8 +176,10 @@ def _figures(turn: TurnRow, numbers: Mapping[str, Any], catalog: Catalog) -> tup
     values: list[tuple[str, str]] = [("total", catalog.seconds(int(numbers["total_ms"])))]
     if numbers.get("first_ms"):
         values.append(("first_word", catalog.seconds(int(numbers["first_ms"]))))
-    for key in ("rounds", "tool_calls", "retries"):
-        if key in numbers and (key != "tool_calls" or numbers[key]):
+    if numbers.get("tools"):
+        values.append(("tools", catalog.number(len(numbers["tools"]))))
+    for key in ("rounds", "retries"):
+        if key in numbers:
             values.append((key, catalog.number(int(numbers[key]))))
     if turn.mode == "grounded" and "cited" in numbers:
         valid, dropped = numbers["cited"], numbers.get("dropped_cites", 0)
