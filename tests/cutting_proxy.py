@@ -12,6 +12,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
 STREAM = b"text/event-stream"
+READ_S = 0.1
+"""From the last byte to the cut: a browser drops what it has not yet read when a connection is reset."""
 
 
 @dataclass
@@ -60,6 +62,7 @@ class CuttingProxy:
             if left is not None and len(data) >= left:
                 writer.write(data[:left])
                 await writer.drain()
+                await asyncio.sleep(READ_S)
                 self.cuts += 1
                 _reset(writer)
                 return
@@ -90,10 +93,9 @@ class CuttingProxy:
 
 
 def _reset(writer: asyncio.StreamWriter) -> None:
-    """Closes with what was written delivered, and without the end that the protocol wants."""
     plain = writer.get_extra_info("socket")
-    plain.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 1))
-    writer.close()
+    plain.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    writer.transport.abort()
 
 
 @contextmanager
