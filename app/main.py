@@ -22,6 +22,7 @@ from app.edge.errors import ErrorResponses, LastResort
 from app.edge.headers import SecurityHeaders
 from app.edge.limits import BodyLimit, body_limit
 from app.edge.origin import OriginCheck
+from app.guard.backends import Backends, probe_with
 from app.guard.environment import own_environment
 from app.guard.log_writer import open_guard_log
 from app.guard.proxy import ProxyGuard
@@ -120,6 +121,7 @@ def create_app(  # noqa: PLR0913 - one override for each part that a test may re
         folders=WatchedFolders(database, settings, clock, index, worker.wake),
         progress=worker.board,
         guard_log=guard_log,
+        guard_backends=Backends(probe_with(clients), clock),
         proxy_guard=ProxyGuard(guard_log),
     )
     respond = ErrorResponses(catalog, error_pages(catalog))
@@ -187,6 +189,7 @@ def _lifespan(
             with suppress(asyncio.CancelledError):
                 await drafts
             await anyio.to_thread.run_sync(services.guard_log.stop)
+            await services.guard_backends.aclose()
             await services.clients.aclose()
             await anyio.to_thread.run_sync(embedder.close)
             await anyio.to_thread.run_sync(services.database.close)

@@ -12,6 +12,7 @@ from fastapi import Depends, Request
 from app.catalog import Catalog
 from app.clock import Clock
 from app.edge.auth import current_user
+from app.guard.backends import Backends
 from app.guard.log_writer import GuardLog
 from app.guard.proxy import ProxyGuard
 from app.ingest.progress import ProgressBoard
@@ -50,6 +51,7 @@ class Services:
     folders: WatchedFolders
     progress: ProgressBoard
     guard_log: GuardLog
+    guard_backends: Backends
     proxy_guard: ProxyGuard
 
 

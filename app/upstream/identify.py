@@ -33,10 +33,10 @@ async def identify(
     """Asks the routes that only one kind of server has, all at once; `model` is whose window is wanted."""
     root = endpoint.base_url.removesuffix("/v1")
     ollama, props, studio, version = await asyncio.gather(
-        _get(http, f"{root}/api/version"),
-        _get(http, f"{root}/props"),
-        _get(http, f"{root}/api/v0/models"),
-        _get(http, f"{root}/version"),
+        get_json(http, f"{root}/api/version"),
+        get_json(http, f"{root}/props"),
+        get_json(http, f"{root}/api/v0/models"),
+        get_json(http, f"{root}/version"),
     )
     listed = next((row.window for row in models if row.id == model), None)
     if "version" in ollama:
@@ -56,7 +56,7 @@ async def _ollama_window(http: httpx2.AsyncClient, root: str, model: str | None)
     if not model:
         return None
     loaded, shown = await asyncio.gather(
-        _get(http, f"{root}/api/ps"), _ask(http, "POST", f"{root}/api/show", {"model": model})
+        get_json(http, f"{root}/api/ps"), post_json(http, f"{root}/api/show", {"model": model})
     )
     running = loaded.get("models")
     for row in cast("list[object]", running) if isinstance(running, list) else []:
@@ -79,8 +79,14 @@ def _studio_window(rows: list[object], model: str | None) -> int | None:
     return None
 
 
-async def _get(http: httpx2.AsyncClient, url: str) -> dict[str, Any]:
+async def get_json(http: httpx2.AsyncClient, url: str) -> dict[str, Any]:
+    """The JSON object at `url`; an empty one for anything else."""
     return await _ask(http, "GET", url, None)
+
+
+async def post_json(http: httpx2.AsyncClient, url: str, body: object) -> dict[str, Any]:
+    """What `url` answers to `body`, as `get_json`."""
+    return await _ask(http, "POST", url, body)
 
 
 async def _ask(http: httpx2.AsyncClient, method: str, url: str, body: object) -> dict[str, Any]:
