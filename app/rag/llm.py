@@ -6,24 +6,20 @@ judging of replies belong to `app.rag.agent`. `app.main` binds `chat_for_endpoin
 """
 
 import asyncio
-import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
 from typing import Any
 
-from app.logs import kv, turn_id_var
 from app.rag.errors import LLMError
 from app.rag.pieces import ChatFn, ChatMessages, ContentFilter, StreamPiece, ToolCallPiece
 from app.rag.reply import Attempt, ReplyError
 from app.rag.retries import Tries
 from app.rag.sse_reader import ProviderEvent, Text, Thinking
+from app.rag.strip_log import StripLog
 from app.rag.think_tags import Kind, ThinkRouter
 from app.upstream.client import ClientPool, Endpoint
 
-STRIPS_LOGGED = 100
-
 Piece = StreamPiece | ToolCallPiece
-_log = logging.getLogger(__name__)
 
 
 def chat_for_endpoint(endpoint: Endpoint, clients: ClientPool) -> ChatFn:
@@ -183,7 +179,7 @@ class _TextPath:
     def __init__(self, content_filter: ContentFilter | None) -> None:
         self._filter = content_filter
         self._router = ThinkRouter()
-        self._strips = 0
+        self._strips = StripLog()
 
     def pieces(self, event: ProviderEvent) -> Iterator[StreamPiece]:
         if isinstance(event, Thinking):
@@ -201,9 +197,8 @@ class _TextPath:
         yield from self._filtered(self._router.flush(), self._filter)
         if kept := self._filter.flush():
             yield StreamPiece("content", kept)
-        self._log_strips(self._filter)
-        if self._strips > STRIPS_LOGGED:
-            _log.warning(kv("scaffolding_stripped_more", turn=turn_id_var.get(), count=self._strips - STRIPS_LOGGED))
+        self._strips.add(self._filter.drain_strips())
+        self._strips.end()
 
     def _filtered(self, routed: Iterator[tuple[Kind, str]], content_filter: ContentFilter) -> Iterator[StreamPiece]:
         for kind, text in routed:
@@ -211,20 +206,7 @@ class _TextPath:
                 yield StreamPiece("thinking", text)
             elif kept := content_filter.feed(text):
                 yield StreamPiece("content", kept)
-        self._log_strips(content_filter)
-
-    def _log_strips(self, content_filter: ContentFilter) -> None:
-        for strip in content_filter.drain_strips():
-            self._strips += 1
-            if self._strips <= STRIPS_LOGGED:
-                line = kv(
-                    "scaffolding_stripped",
-                    turn=turn_id_var.get(),
-                    pattern=strip.pattern,
-                    chars=strip.chars,
-                    terminated=strip.terminated,
-                )
-                _log.warning("%s span=%r", line, strip.excerpt[:200])
+        self._strips.add(content_filter.drain_strips())
 
 
 def _usage_piece(attempt: Attempt) -> StreamPiece:
