@@ -1,4 +1,4 @@
-"""`/api/settings`: reading, changing and testing the model endpoint, its models, and servers on this machine.
+"""`/api/settings`: reading and changing what the page can; testing the model endpoint, its models, servers nearby.
 
 Owns shapes only; checks and effects are `app.edge.model_settings`', which the settings page shares. A secret is never
 part of an answer, only whether one is set and its last four characters.
@@ -20,8 +20,8 @@ from app.upstream.probe import ConnectionReport
 router = APIRouter(prefix="/api/settings")
 
 
-class SettingsBody(BaseModel):
-    """Fields to change or to test with; one that is left out stays as it is, null or "" removes it."""
+class EndpointBody(BaseModel):
+    """Fields to test with; one that is left out stays as it is, null or "" removes it."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -32,6 +32,12 @@ class SettingsBody(BaseModel):
     def given(self) -> dict[str, str | None]:
         """The fields that stand in the request."""
         return {field: getattr(self, field) for field in self.model_fields_set}
+
+
+class SettingsBody(EndpointBody):
+    """Fields to change, in the same manner; `loop_guard_mode` is note, refuse or off."""
+
+    loop_guard_mode: str | None = None
 
 
 @router.get("")
@@ -53,7 +59,7 @@ async def change_settings(body: SettingsBody, services: ServicesDep, user_id: Us
 
 
 @router.post("/test")
-async def check_connection(services: ServicesDep, user_id: UserDep, body: SettingsBody | None = None) -> dict[str, Any]:
+async def check_connection(services: ServicesDep, user_id: UserDep, body: EndpointBody | None = None) -> dict[str, Any]:
     """Tests the endpoint with the values given in place of the saved ones; 200 also when it fails.
 
     Raises:

@@ -1,4 +1,4 @@
-"""The model endpoint's settings as the API and the page change and test them.
+"""The settings that the API and the page change: the model endpoint, which they also test, and the guard's mode.
 
 Owns what a value must look like to be taken, which value a test uses, and that a saved key never goes to another
 host than the one it was saved for. The table is `app.store.settings`, the questions to a server `app.upstream`'s.
@@ -23,7 +23,11 @@ from app.upstream.discovery import FoundServer, find_servers
 from app.upstream.failures import Failure, UpstreamError
 from app.upstream.probe import ConnectionReport, list_models, test_connection
 
-FIELDS = ("llm_base_url", "llm_api_key", "llm_model")
+ENDPOINT_FIELDS = ("llm_base_url", "llm_api_key", "llm_model")
+FIELDS = (*ENDPOINT_FIELDS, "loop_guard_mode")
+GUARD_MODES = ("note", "refuse", "off")
+"""In the order of the page; the first is the default."""
+
 MAX_CHARS = 2000
 MAX_MODEL_CHARS = 256
 
@@ -183,6 +187,10 @@ def _normal(field: str, value: str) -> str | None:
         raise InvalidSettingError(field, "key")
     if field == "llm_model" and not (value.isprintable() and len(value) <= MAX_MODEL_CHARS):
         raise InvalidSettingError(field, "model")
+    if field == "loop_guard_mode":
+        value = value.lower()
+        if value not in GUARD_MODES:
+            raise InvalidSettingError(field, "mode")
     return value
 
 

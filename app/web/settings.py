@@ -131,7 +131,7 @@ async def save(
 @router.post("/ui/settings/remove")
 async def remove(request: Request, services: ServicesDep, user_id: UserDep) -> Response:
     """Removes the model server: questions are answered with quotes again."""
-    gone = [field for field in model_settings.FIELDS if not services.settings.is_locked(field)]
+    gone = [field for field in model_settings.ENDPOINT_FIELDS if not services.settings.is_locked(field)]
     await model_settings.save(services, user_id, dict.fromkeys(gone))
     return await _answer(services, request, user_id, Outcome(notice=services.catalog.t("settings.removed")))
 

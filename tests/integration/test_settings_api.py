@@ -42,7 +42,7 @@ def test_a_fresh_installation_has_no_endpoint(client: TestClient) -> None:
     """Every field is there, unset and free."""
     body = client.get("/api/settings").json()
     assert body["connected"] is False
-    assert set(body["fields"]) == {"llm_base_url", "llm_api_key", "llm_model"}
+    assert set(body["fields"]) == {"llm_base_url", "llm_api_key", "llm_model", "loop_guard_mode"}
     assert body["fields"]["llm_base_url"] == {"value": None, "locked": False, "is_set": False, "last4": None}
 
 
@@ -87,6 +87,7 @@ def test_only_what_is_given_changes_and_empty_removes(client: TestClient) -> Non
         ({"llm_api_key": "a\nb"}, "API key"),
         ({"llm_model": "x" * 257}, "256"),
         ({"llm_model": "a\u202eb"}, "one line"),
+        ({"loop_guard_mode": "sometimes"}, "note"),
     ],
 )
 def test_a_value_that_cannot_be_used_is_refused_in_words(client: TestClient, change: Any, words: str) -> None:
@@ -101,7 +102,9 @@ def test_a_value_that_cannot_be_used_is_refused_in_words(client: TestClient, cha
     assert client.get("/api/settings").json()["fields"]["llm_model"]["is_set"] is False
 
 
-@pytest.mark.parametrize("body", [{"database_url": "x"}, {"llm_model": 5}, {"llm_model": ["x"]}, [], "x"])
+@pytest.mark.parametrize(
+    "body", [{"database_url": "x"}, {"llm_model": 5}, {"llm_model": ["x"]}, {"loop_guard_mode": False}, [], "x"]
+)
 def test_other_fields_and_types_are_refused(client: TestClient, body: Any) -> None:
     """Only the endpoint's settings can be changed here."""
     assert client.put("/api/settings", json=body).status_code == 422
@@ -120,6 +123,19 @@ def test_a_field_fixed_by_the_environment_is_locked(settings: Settings) -> None:
         assert answer.status_code == 200
         assert answer.json()["fields"]["llm_base_url"]["locked"] is True
         assert answer.json()["fields"]["llm_model"] == {"value": "m", "locked": False, "is_set": True, "last4": None}
+
+
+def test_the_loop_guard_has_three_modes_and_a_default(client: TestClient, settings: Settings) -> None:
+    """In any case of letters; removed, the default is back; the environment's is the environment's."""
+    assert client.get("/api/settings").json()["fields"]["loop_guard_mode"]["value"] == "note"
+    for given, kept in (("refuse", "refuse"), (" OFF ", "off"), (None, "note")):
+        answer = client.put("/api/settings", json={"loop_guard_mode": given})
+        assert answer.json()["fields"]["loop_guard_mode"]["value"] == kept
+    assert client.post("/api/settings/test", json={"loop_guard_mode": "off"}).status_code == 422
+    fixed = Settings(_env_file=None, data_dir=settings.data_dir, loop_guard_mode="refuse")
+    with running(fixed) as locked:
+        assert locked.put("/api/settings", json={"loop_guard_mode": "off"}).status_code == 409
+        assert locked.put("/api/settings", json={"loop_guard_mode": "refuse"}).status_code == 200
 
 
 def test_a_saved_key_does_not_go_to_another_host(client: TestClient) -> None:
