@@ -2,42 +2,72 @@
 
 import json
 import os
+import random
 from typing import Any
 
-from hypothesis import given, settings
-from hypothesis import strategies as st
-
 from app.guard.apply import with_note
-from app.guard.detectors import Trip
+from app.guard.detectors import Limits, Trip
 from app.guard.scan import Verdict, scan
 from app.guard.session import session_id
 from tests.unit.guard.talk import Talk
 
-EXAMPLES = 2000 if os.environ.get("DOCENT_LONG") else 100
+EXAMPLES = 50_000 if os.environ.get("DOCENT_LONG") else 3_000
 TRIP = Verdict(scanned=True, trip=Trip("loop", "a:0", 3, 2))
 
-scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8)
-keys = st.sampled_from(
-    ["role", "content", "tool_calls", "tool_call_id", "id", "function", "name", "arguments", "text", "type"]
-)
-words = st.sampled_from(["user", "assistant", "tool", "system", "text", "", "[Docent loop guard]", "{}", "[", "a"])
-values = st.recursive(
-    scalars | words, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(keys, inner, max_size=5), max_leaves=12
-)
-messages = st.fixed_dictionaries(
-    {"role": st.sampled_from(["user", "assistant", "assistant", "tool", "system", 7, None]), "content": values},
-    optional={"tool_calls": values | st.lists(values, max_size=3), "tool_call_id": scalars | words},
-)
+KEYS = ["role", "content", "tool_calls", "tool_call_id", "id", "function", "name", "arguments", "text", "type"]
+WORDS = [
+    "user",
+    "assistant",
+    "tool",
+    "system",
+    "text",
+    "",
+    "[Docent loop guard]",
+    "{}",
+    "[",
+    "a",
+    "\ud800",
+    "\0",
+    "é" * 9,
+]
+SCALARS = [None, True, False, 0, -1, 2**70, 1.5, float("inf"), *WORDS]
+ROLES = ["user", "assistant", "assistant", "assistant", "tool", "tool", "system", 7, None, []]
 
 
-@settings(max_examples=EXAMPLES, deadline=None)
-@given(st.lists(messages, max_size=12) | values)
-def test_no_shape_makes_a_scan_raise(sent: Any) -> None:
+def value(rng: random.Random, depth: int = 4) -> Any:
+    """Any JSON value, in the words that messages are made of."""
+    kind = rng.random() if depth else 1.0
+    if kind < 0.3:
+        return [value(rng, depth - 1) for _ in range(rng.randint(0, 3))]
+    if kind < 0.6:
+        return {rng.choice(KEYS): value(rng, depth - 1) for _ in range(rng.randint(0, 4))}
+    return rng.choice(SCALARS)
+
+
+def message(rng: random.Random) -> Any:
+    """An object that looks like a message as far as its role."""
+    fields = {"role": rng.choice(ROLES), "content": value(rng)}
+    if rng.random() < 0.6:
+        fields["tool_calls"] = [value(rng) for _ in range(rng.randint(0, 2))] if rng.random() < 0.8 else value(rng)
+    if rng.random() < 0.5:
+        fields["tool_call_id"] = value(rng, 1)
+    return fields
+
+
+def test_no_shape_makes_a_scan_raise() -> None:
     """Nor a session id, nor a note; the note's body is JSON as before."""
-    assert scan(sent).scanned
-    assert scan(sent, mode="refuse").scanned
-    session_id(None, sent)
-    json.dumps(with_note({"messages": sent}, TRIP))
+    rng = random.Random(7)
+    tripped = 0
+    for _ in range(EXAMPLES):
+        one = message(rng)
+        sent = rng.choice([[message(rng) for _ in range(rng.randint(0, 9))], [one] * 4, value(rng)])
+        verdicts = [scan(sent), scan(sent, Limits(strikes=1, stagnation=1, mask_answers=True), mode="refuse")]
+        assert all(verdict.scanned for verdict in verdicts)
+        tripped += verdicts[1].trip is not None
+        session_id(None, sent)
+        json.dumps(with_note({"messages": sent}, TRIP))
+
+    assert EXAMPLES * 0.05 < tripped < EXAMPLES * 0.9
 
 
 def nested(levels: int) -> Any:
