@@ -95,14 +95,15 @@ def test_the_answer_has_the_shape_of_the_contract(client: TestClient, traffic: N
 
 
 def test_r61_both_runs_of_one_database_count(settings: Settings, database: Database, now: int) -> None:
-    """The application is started, stopped and started again: three writers' runs, the first clean; rows of both."""
+    """The application is started, stopped and started again: two runs, the first clean; rows of both."""
     for _ in range(2):
         app = create_app(settings)
         with TestClient(app, base_url="http://127.0.0.1:8642") as client:
             app.state.docent.guard_log.scanned("agent", "builtin", "note")
             assert app.state.docent.guard_log.flush()
             answer = client.get(ADDRESS).json()
-    assert [row["scanned"] for row in answer["days"]] == [2]
+    # A commit to the checkout between the two starts makes two environments, and so two rows.
+    assert sum(row["scanned"] for row in answer["days"]) == 2
     assert (answer["runs"]["count"], answer["runs"]["clean"], answer["runs"]["open"]) == (2, 1, 1)
     assert (answer["complete"], answer["losses"]) == (True, [])
     assert (settings.data_dir / "guard.key").stat().st_mode & 0o777 == 0o600
