@@ -24,10 +24,9 @@ _EVENT_ID = re.compile("[0-9]{1,18}")
 async def stop_turn(turn_id: TurnId, services: ServicesDep, user_id: UserDep) -> Response:
     """Ends a turn, before its first token too; its text is kept. Again, or afterwards, it changes nothing."""
     scope = services.turns.get(turn_id)
-    if scope is not None and scope.owner == user_id:
-        services.turns.stop(turn_id)
-    else:
+    if scope is None or scope.owner != user_id:
         await services.database.aread(lambda session: turns.get_turn(session, user_id, turn_id))
+    services.turns.stop(turn_id)
     return Response(status_code=204)
 
 

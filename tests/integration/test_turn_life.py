@@ -1,16 +1,21 @@
 """The life of a turn around its response: left, watched again, stopped."""
 
 import asyncio
+import logging
+import re
 from dataclasses import replace
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 
+from app.clock import SystemClock
+from app.main import create_app
 from app.settings import Settings
 from app.store.engine import Database
 from tests.asgi import Client, in_app
 from tests.integration.turn_life_kit import ANSWER, PARTS, answer_of, app_of, services_of, turn_of
-from tests.scripted import Gate, ScriptedModel
+from tests.scripted import Gate, ScriptedModel, ScriptedSearch, hit
 from tests.sse import text_of
 
 
@@ -189,3 +194,43 @@ def test_stop_waits_for_no_database(settings: Settings) -> None:
 
     in_app(app, test)
     busy.close()
+
+
+class JumpingClock(SystemClock):
+    """A clock whose wall time is set to another day while it runs."""
+
+    by = timedelta()
+
+    def now(self) -> datetime:
+        return super().now() + self.by
+
+
+@pytest.mark.parametrize("by", [timedelta(days=-1), timedelta(days=365)])
+def test_a_wall_clock_that_jumps_in_mid_turn_changes_no_duration_and_no_order(
+    settings: Settings, caplog: pytest.LogCaptureFixture, by: timedelta
+) -> None:
+    """The turn is neither timed out nor negative; questions stay in the order they were asked in."""
+    clock, gate = JumpingClock(), Gate()
+    model = ScriptedModel([PARTS[0], gate, PARTS[1]], [ANSWER])
+    app = create_app(settings, clock=clock, chat_for=model, searcher=ScriptedSearch(hit(1)))
+
+    async def test(client: Client) -> None:
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        reply = await client.ask("First?")
+        await reply.until("delta")
+        clock.by = by
+        gate.open()
+        (*_, done) = await reply.all_frames()
+        assert done.event == "done"
+        assert 0 < done.data["total_ms"] <= (loop.time() - began) * 1000 + 1
+        chat_id = int(reply.headers["x-chat-id"])
+        assert (await (await client.ask("Second?", chat_id=chat_id)).all_frames())[-1].event == "done"
+        messages = (await (await client.get(f"/api/chats/{chat_id}")).json())["messages"]
+        assert [message["content"] for message in messages] == ["First?", ANSWER, "Second?", ANSWER]
+
+    with caplog.at_level(logging.INFO, "app.chat"):
+        in_app(app, test)
+    lines = [record.getMessage() for record in caplog.records if record.getMessage().startswith("chat_turn ")]
+    assert [int(ms) < 60_000 for line in lines for ms in re.findall(r"_ms=(-?\d+)", line)] == [True] * 6
+    assert "_ms=-" not in " ".join(lines)
