@@ -32,7 +32,7 @@ TOP_SIGNATURES = 20
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """What a reading is kept to; None is everything."""
+    """What a reading is kept to; None is everything. Of `env_id` the first digits are enough, as a table shows them."""
 
     path: str | None = None
     model_name: str | None = None
@@ -274,13 +274,11 @@ def _tripped(first: int, filters: Filters) -> list[ColumnElement[bool]]:
 
 
 def _matching(table: type[LoopGuardTrip] | type[LoopGuardScan], filters: Filters) -> list[ColumnElement[bool]]:
-    wanted = (
-        (table.path, filters.path),
-        (table.model_name, filters.model_name),
-        (table.mode, filters.mode),
-        (table.env_id, filters.env_id),
-    )
-    return [column == value for column, value in wanted if value is not None]
+    wanted = ((table.path, filters.path), (table.model_name, filters.model_name), (table.mode, filters.mode))
+    conditions = [column == value for column, value in wanted if value is not None]
+    if filters.env_id is not None:
+        conditions.append(table.env_id.startswith(filters.env_id, autoescape=True))
+    return conditions
 
 
 def _date(day: int) -> str:

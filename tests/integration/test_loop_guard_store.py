@@ -98,6 +98,8 @@ def test_a_window_and_its_filters_leave_out_the_rest(database: Database) -> None
     assert read(database, filters=Filters(model_name="other")).days == ()
     assert read(database, filters=Filters(mode="refuse")).days == ()
     assert read(database, filters=Filters(env_id="other")).totals == ()
+    assert read(database, filters=Filters(env_id="%")).totals == ()
+    assert len(read(database, filters=Filters(env_id=SOME.env_id[:6])).totals) == 2
 
 
 def test_d48_days_past_retention_go_from_both_tables(database: Database) -> None:
