@@ -22,7 +22,7 @@ class Case:
 
     `end` is `ok`, or `code.reason` of the failure; `said` is what stays visible of the round, white space apart.
     `requests` is how many requests the round may cost, retries and repeats included. `limit_s` is the limit that the
-    end has to come within, one second apart. `changes` are fields of the endpoint, `broken` those of the round alone.
+    end has to come within, one second apart. `endpoint` holds fields of the endpoint for the round alone.
     """
 
     serve: Fault
@@ -30,8 +30,7 @@ class Case:
     said: str = ""
     requests: int = 1
     limit_s: float = 5.0
-    changes: Mapping[str, Any] = field(default_factory=dict)
-    broken: Mapping[str, Any] = field(default_factory=dict)
+    endpoint: Mapping[str, Any] = field(default_factory=dict)
 
 
 CASES: dict[str, Case] = {}
@@ -41,10 +40,10 @@ FAMILIES: dict[str, Case] = {}
 """Many alike: each is played in one round, in turn; in all three in the long mode."""
 
 
-def ends(end: str, said: str, *names: str, requests: int = 1, limit_s: float = 5.0, **changes: Any) -> None:
+def ends(end: str, said: str, *names: str, requests: int = 1, limit_s: float = 5.0, **endpoint: Any) -> None:
     """Faults that end alike."""
     for name in names:
-        CASES[name] = Case(FAULTS[name], end, said, requests, limit_s, changes)
+        CASES[name] = Case(FAULTS[name], end, said, requests, limit_s, endpoint)
 
 
 # Odd, but whole.
@@ -99,14 +98,15 @@ ends("ok", "Before. After.", "scaffold-mixed")
 ends("ok", "Before.", "scaffold-open")
 
 # No connection.
-for _name, _end, _broken in (
+_NO_CONNECTION: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("refused", "llm_unavailable.refused", {"base_url": "http://127.0.0.1:9/v1"}),
-    ("unknown-host", "llm_unavailable.dns", {"base_url": "http://no-such-host.invalid:1/v1"}),
+    ("unknown-host", "llm_unavailable.dns", {"base_url": "http://no-such-host.invalid:1/v1", "connect_s": 20.0}),
     ("no-tls", "llm_unavailable.tls", {"base_url": "https://127.0.0.1:{port}/ok/v1"}),
     ("no-address", "llm_rejected.address", {"base_url": "http://[::1/v1"}),
     ("bad-key", "llm_rejected.key_shape", {"api_key": "schl\u00fcssel"}),
-):
-    CASES[_name] = Case(FAULTS["ok"], _end, "", 0, broken=_broken)
+)
+for _name, _end, _endpoint in _NO_CONNECTION:
+    CASES[_name] = Case(FAULTS["ok"], _end, "", 0, limit_s=_endpoint.get("connect_s", 5.0), endpoint=_endpoint)
 
 for _name in ("overflow-event", *(f"overflow-{name}" for name in OVERFLOWS)):
     FAMILIES[_name] = Case(FAULTS[_name], "llm_rejected.context", "", 2)

@@ -115,20 +115,20 @@ class ChatOfCases:
             found = _QUESTION.search(asked)
             assert found is not None, asked
             play = self._plays[int(found[1])]
-            broken = bool(play.case.broken) and is_round(play.round, body) and AGAIN not in asked
-            if broken not in bound:
-                bound[broken] = chat_for_endpoint(self._endpoint(play, broken), self.pool)
-            if broken:
+            faulty = is_round(play.round, body) and AGAIN not in asked
+            if faulty not in bound:
+                bound[faulty] = chat_for_endpoint(self._endpoint(play, faulty), self.pool)
+            if faulty and play.case.requests == 0:  # no request will tell the server
                 play.met.set()
-            async for piece in bound[broken](messages, tools=tools, content_filter=content_filter):
+            async for piece in bound[faulty](messages, tools=tools, content_filter=content_filter):
                 yield piece
 
         return chat
 
-    def _endpoint(self, play: Played, broken: bool) -> Endpoint:
-        changes: dict[str, Any] = {"retry_max": 1, "first_token_s": 10.0, "idle_s": 10.0, **play.case.changes}
-        if broken:
-            changes |= play.case.broken
+    def _endpoint(self, play: Played, faulty: bool) -> Endpoint:
+        changes: dict[str, Any] = {"retry_max": 1, "first_token_s": 30.0, "idle_s": 30.0, "connect_s": 10.0}
+        if faulty:
+            changes |= play.case.endpoint
         base_url = changes.pop("base_url", self._server.endpoint(play.path).base_url)
         endpoint = self._server.endpoint(play.path, **changes)
         return Endpoint(**{**_fields(endpoint), "base_url": base_url.format(port=self._server.port)})

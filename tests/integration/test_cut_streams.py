@@ -44,7 +44,7 @@ def expected(size: int) -> Case:
         end = "ok"
     else:
         end = "llm_incomplete.cut" if said or body_ended(size) else "llm_unavailable.reset"
-    return Case(cut_after(size), end, said, 1, changes={"retry_max": 0})
+    return Case(cut_after(size), end, said, 1, endpoint={"retry_max": 0})
 
 
 def body_ended(size: int) -> bool:
