@@ -49,7 +49,7 @@ from app.turns.settle import sweep_at_start
 from app.upstream.client import ClientPool, endpoint_from
 from app.upstream.discovery import USUAL_PORTS
 from app.web import chats as chat_fragments
-from app.web import folders, library, pages, queries, reader, receipts
+from app.web import folders, guard_panel, library, pages, queries, reader, receipts
 from app.web import settings as settings_page
 from app.web.error_pages import error_pages
 from app.web.static import static_app
@@ -71,6 +71,7 @@ ROUTES = (
     library,
     folders,
     settings_page,
+    guard_panel,
     pages,
     chat_fragments,
     loop_guard,
@@ -104,7 +105,8 @@ def create_app(  # noqa: PLR0913 - one override for each part that a test may re
     files = StoredFiles(settings.data_dir)
     tools = Tools(files, extractor or Extractor(), embedder, index, busy=lambda: running.active > 0)
     worker = Worker(database, settings, clock, tools)
-    guard_log = open_guard_log(database, settings.data_dir, clock, own_environment())
+    environment = own_environment(strikes=settings.loop_guard_strikes, stagnation=settings.loop_guard_stagnation)
+    guard_log = open_guard_log(database, settings.data_dir, clock, environment)
     services = Services(
         settings=settings,
         database=database,
@@ -121,6 +123,7 @@ def create_app(  # noqa: PLR0913 - one override for each part that a test may re
         folders=WatchedFolders(database, settings, clock, index, worker.wake),
         progress=worker.board,
         guard_log=guard_log,
+        guard_environment=environment,
         guard_backends=Backends(probe_with(clients), clock),
         proxy_guard=ProxyGuard(guard_log),
     )

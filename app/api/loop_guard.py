@@ -7,36 +7,23 @@ plain `def` route: it runs on a worker thread, off the event loop.
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
-from pydantic import AfterValidator, BeforeValidator
 
 from app.edge.deps import ServicesDep
-from app.edge.inputs import InputText
+from app.edge.inputs import GuardDays, InputText
 from app.guard.listing import as_fields
-from app.store.loop_guard_log import LOOP_GUARD_LOG_DEFAULT_DAYS, clamped_days
+from app.store.loop_guard_log import LOOP_GUARD_LOG_DEFAULT_DAYS
 from app.store.loop_guard_reading import Filters, read_log
 
 router = APIRouter()
 
 
-def _whole(value: object) -> object:
-    """Only digits with a sign are a number here: neither 1.5 nor 1e3 nor digits of another script."""
-    if isinstance(value, str):
-        digits = value.removeprefix("-").removeprefix("+")
-        if not (digits.isascii() and digits.isdecimal()):
-            raise ValueError("not a whole number")
-        if len(digits) > 9:  # beyond any window; as a number of its own it could be too long to read
-            return -1 if value.startswith("-") else 10**9
-    return value
-
-
-Days = Annotated[int, BeforeValidator(_whole), AfterValidator(clamped_days)]
 Name = Annotated[InputText | None, Query(max_length=300)]
 
 
 @router.get("/api/proxy/loop-guard-trips")
 def loop_guard_trips(
     services: ServicesDep,
-    since_days: Days = LOOP_GUARD_LOG_DEFAULT_DAYS,
+    since_days: GuardDays = LOOP_GUARD_LOG_DEFAULT_DAYS,
     path: Name = None,
     model: Name = None,
     mode: Name = None,

@@ -83,7 +83,7 @@ def as_lines(reading: LoopGuardReading, catalog: Catalog) -> list[str]:
         came = ", ".join(f"{count} {name}" for name, count in reading.outcomes)
         lines += [catalog.t("guard.outcomes", outcomes=_one_line(came))]
     lines += ["", catalog.t("guard.environments")]
-    lines += [_environment_line(env_id, asdict(facts)) for env_id, facts in reading.env]
+    lines += [environment_line(env_id, asdict(facts)) for env_id, facts in reading.env]
     return [*lines, "", *loss_lines(reading, catalog), catalog.t("guard.decision")]
 
 
@@ -107,10 +107,10 @@ def loss_lines(reading: LoopGuardReading, catalog: Catalog) -> list[str]:
 def _total_line(total: LoopGuardTotal, catalog: Catalog) -> str:
     facts = {"path": total.path, "mode": total.mode, "env": total.env_id[:6], "scanned": total.scanned}
     if total.rate is None or total.trips:
-        rate = "-" if total.rate is None else _percent(total.rate)
+        rate = "-" if total.rate is None else percent(total.rate)
         line = catalog.t("guard.total", n=total.trips, rate=rate, **facts)
     else:
-        bound = _percent(total.upper_bound or 0)
+        bound = percent(total.upper_bound or 0)
         line = catalog.t("guard.total_zero", bound=bound, large=LARGE_DENOMINATOR, **facts)
     return line + (catalog.t("guard.observed", n=total.observed) if total.observed else "")
 
@@ -120,7 +120,8 @@ def _signature_line(row: LoopGuardSignature, catalog: Catalog) -> str:
     return catalog.t("guard.signature", n=row.trips, **facts)
 
 
-def _environment_line(env_id: str, facts: dict[str, object]) -> str:
+def environment_line(env_id: str, facts: dict[str, object]) -> str:
+    """An environment's short name and what is known of it."""
     known = " ".join(f"{name}={_one_line(str(value))}" for name, value in facts.items() if value is not None)
     return f"  {env_id[:6]}  {known}"
 
@@ -138,7 +139,8 @@ def _padded(value: object, width: int) -> str:
     return shown[:width].ljust(width)
 
 
-def _percent(share: float) -> str:
+def percent(share: float) -> str:
+    """A share as words, three digits of it: "0.0364 %"."""
     return f"{100 * share:.3g} %"
 
 

@@ -20,12 +20,13 @@ import app
 from app.edge import model_settings
 from app.edge.deps import Services, ServicesDep, UserDep
 from app.edge.errors import error_message
+from app.edge.inputs import GuardDays
 from app.edge.model_settings import failure_message
 from app.errors import AppError
 from app.store import documents
 from app.store import settings as stored
 from app.upstream.probe import ConnectionReport
-from app.web import folders, settings_view
+from app.web import folders, guard_panel, settings_view
 from app.web.settings_view import Fact, Server
 from app.web.side import connected
 from app.web.templating import render_fragment, render_page
@@ -79,9 +80,11 @@ class Outcome:
 
 
 @router.get("/settings", response_class=HTMLResponse)
-def settings_page(request: Request, services: ServicesDep, user_id: UserDep) -> HTMLResponse:
-    """The page with what is saved."""
-    return _page(services, Outcome(), request=request, user_id=user_id)
+def settings_page(
+    request: Request, services: ServicesDep, user_id: UserDep, guard_days: GuardDays | None = None
+) -> HTMLResponse:
+    """The page with what is saved; `guard_days` shows that window of the guard's log at once, for who has no script."""
+    return _page(services, Outcome(), request=request, user_id=user_id, guard_days=guard_days)
 
 
 @router.get("/ui/settings/models", response_class=HTMLResponse)
@@ -197,7 +200,9 @@ def _servers_list(services: Services, found: tuple[Server, ...]) -> HTMLResponse
     return render_fragment(services, "settings/_servers.html", servers=found, servers_words=words, back="start")
 
 
-def _page(services: Services, outcome: Outcome, *, request: Request, user_id: int) -> HTMLResponse:
+def _page(
+    services: Services, outcome: Outcome, *, request: Request, user_id: int, guard_days: int | None = None
+) -> HTMLResponse:
     settings, catalog = services.settings, services.catalog
     counts = services.database.read(lambda session: documents.counts(session, user_id))
     state = services.database.read(lambda session: documents.progress(session, user_id, services.clock.now()))
@@ -213,6 +218,7 @@ def _page(services: Services, outcome: Outcome, *, request: Request, user_id: in
         top_k=catalog.t("settings.top_k_value", n=settings.retrieval_top_k),
         about=_about(services, counts),
         **folders.context(services, user_id),
+        **guard_panel.context(services, days=guard_days),
         **_context(services, outcome),
     )
 
