@@ -7,13 +7,16 @@ Owns noticing that. Used by the `/v1` routes, where an answer is the client's al
 import asyncio
 
 from starlette.responses import Response
-from starlette.types import Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
-from app.api.stream import until_gone
+from app.api.stream import STALL_S, until_gone
 
 
 class LeavableResponse(Response):
-    """Runs `work` until it is done or the client has left, then `ended`, whatever happened."""
+    """Runs `work` until it is done or the client has left, then `ended`, whatever happened. A client whose connection
+    takes no byte for `stall_s` seconds counts as gone: a model server would be kept busy for nobody."""
+
+    stall_s = STALL_S
 
     def __init__(self) -> None:
         self.status_code = 200
@@ -22,7 +25,12 @@ class LeavableResponse(Response):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One response. What `work` raises is raised, but for a connection that broke."""
-        working = asyncio.create_task(self.work(scope, receive, send))
+
+        async def patient(message: Message) -> None:
+            async with asyncio.timeout(self.stall_s):
+                await send(message)
+
+        working = asyncio.create_task(self.work(scope, receive, patient))
         gone = asyncio.create_task(until_gone(receive))
         try:
             await asyncio.wait({working, gone}, return_when=asyncio.FIRST_COMPLETED)

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Annotated, Any, cast
 
 from anyio import to_thread
-from fastapi import APIRouter, Header, Request
+from fastapi import APIRouter, Depends, Header, Request
 from starlette.responses import JSONResponse, Response
 
 from app.api import openai_library
@@ -29,7 +29,7 @@ from app.store.settings import effective
 from app.upstream.client import Endpoint, endpoint_from
 from app.upstream.failures import UpstreamError
 from app.upstream.models import fetch_models
-from app.upstream.passthrough import HOP_HEADER
+from app.upstream.transport import HOP_HEADER, through_v1
 
 BODY_LIMIT = 64 * 1024 * 1024
 """Bytes of a request: a long conversation, or some pictures."""
@@ -39,13 +39,21 @@ INLINE_BYTES = 64 * 1024
 
 _log = logging.getLogger("app.proxy")
 
-router = APIRouter(prefix="/v1")
+
+async def _marked() -> None:
+    """Marks what is asked of a model server from here on as asked for a client of `/v1`, a collection's turn too."""
+    through_v1.set(True)
+
+
+router = APIRouter(prefix="/v1", dependencies=[Depends(_marked)])
 
 
 @router.get("/models", response_model=None)
-async def list_models(services: ServicesDep, user_id: UserDep) -> Response:
+async def list_models(request: Request, services: ServicesDep, user_id: UserDep) -> Response:
     """`{object: "list", data: [{id, object, created, owned_by}…]}`: the user's collections, then what the configured
     server lists; without one, or while it can't be reached, the collections alone."""
+    if HOP_HEADER in request.headers:
+        return _hop(services).response()
     return JSONResponse({"object": "list", "data": await _models(services, user_id)})
 
 
@@ -74,13 +82,12 @@ async def complete(
 
 async def _complete(request: Request, services: Services, user_id: int, session: str | None) -> Response:
     catalog = services.catalog
-    if request.headers.get(HOP_HEADER) is not None:
-        raise OpenAiError(508, "hop", catalog.t("openai.hop"))
+    if HOP_HEADER in request.headers:
+        raise _hop(services)
     raw = await _body(request, services)
     inline = len(raw) <= INLINE_BYTES
     body = _parsed(services, raw) if inline else await to_thread.run_sync(_parsed, services, raw)
-    model = body.get("model") if body is not None else None
-    if body is not None and isinstance(model, str) and model.startswith(PREFIX):
+    if body is not None and (model := _model_of(services, body)).startswith(PREFIX):
         asked = await _library_question(services, user_id, model, body)
         return await openai_library.answer(services, user_id, asked)
     settings = await services.database.aread(lambda reading: effective(reading, services.settings))
@@ -109,7 +116,7 @@ async def _proxied(
         return services.proxy_guard.judge(raw, body, mode=settings.loop_guard_mode, limits=limits, session=session)
 
     judged = judge() if len(raw) <= INLINE_BYTES else await to_thread.run_sync(judge)
-    line.model, line.verdict = str(body.get("model") or NO_MODEL)[:256], judged.verdict
+    line.model, line.verdict = str(body["model"])[:256], judged.verdict
     if judged.refused is not None:
         line.outcome, line.status = "refused", 400
         line.log()
@@ -163,6 +170,13 @@ def _parsed(services: Services, raw: bytes) -> Mapping[str, Any] | None:
     return cast("dict[str, Any]", body)
 
 
+def _model_of(services: Services, body: Mapping[str, Any]) -> str:
+    model = body.get("model")
+    if not isinstance(model, str) or not model:
+        raise OpenAiError(400, "no_model", services.catalog.t("openai.no_model"))
+    return model
+
+
 def _offers_tools(body: Mapping[str, Any]) -> bool:
     """Whether the client can run calls, so that what looks like one is left to it."""
     return bool(body.get("tools") or body.get("functions"))
@@ -196,6 +210,10 @@ async def _models(services: Services, user_id: int) -> list[dict[str, Any]]:
 
 def _entry(identity: str, created: int, owner: str) -> dict[str, Any]:
     return {"id": identity, "object": "model", "created": created, "owned_by": owner}
+
+
+def _hop(services: Services) -> OpenAiError:
+    return OpenAiError(508, "hop", services.catalog.t("openai.hop"))
 
 
 def _unknown(services: Services, model: str) -> OpenAiError:

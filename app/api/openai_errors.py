@@ -17,8 +17,10 @@ from app.rag.relay import clean_text
 from app.upstream.failures import Failure
 
 MESSAGE_CHARS = 2000
+NAME_CHARS = 200
 
-_STATUS = {"llm_unavailable": 502, "llm_timeout": 504, "llm_rejected": 502, "llm_incomplete": 502}
+_STATUS = {"context_overflow": 400, "question_too_long": 400, "interrupted": 503, "internal": 500, "llm_timeout": 504}
+"""Of what ends a request without an answer; 502 for whatever else. A client tries 5xx again."""
 
 
 class OpenAiError(Exception):
@@ -40,15 +42,15 @@ def failure_error(catalog: Catalog, failure: Failure) -> OpenAiError:
     facts = {"server": failure.params.get("server", "-")}
     for key in (f"openai.{failure.code}.{failure.reason}", f"openai.{failure.code}", "openai.llm_unavailable"):
         if catalog.has(key):
-            return OpenAiError(_STATUS.get(failure.code, 502), failure.code, catalog.t(key, **facts), "api_error")
+            return OpenAiError(_status(failure.code), failure.code, catalog.t(key, **facts), "api_error")
     raise AssertionError("the catalog holds openai.llm_unavailable")
 
 
 def frame_error(data: Mapping[str, Any]) -> OpenAiError:
     """The answer for a turn that ended with an `error` frame; its sentence is Docent's own already."""
     code = str(data["code"])
-    status = 504 if code == "llm_timeout" else 503 if code == "interrupted" else 500 if code == "internal" else 502
-    return OpenAiError(status, code, str(data["message"]), "api_error")
+    status = _status(code)
+    return OpenAiError(status, code, str(data["message"]), "api_error" if status >= 500 else "invalid_request_error")
 
 
 def app_error(catalog: Catalog, error: AppError) -> OpenAiError:
@@ -60,17 +62,25 @@ def app_error(catalog: Catalog, error: AppError) -> OpenAiError:
     return OpenAiError(400 if error.status == 422 else error.status, error.code, message)
 
 
-def server_error(catalog: Catalog, status: int, body: bytes) -> OpenAiError:
-    """What a model server refused with, in OpenAI's shape whatever shape it came in."""
-    message, code, kind = _said(body)
-    if message:
-        message = clean_text(message)[0].strip()[:MESSAGE_CHARS]
+def server_error(catalog: Catalog, status: int, body: bytes, *, secret: str | None) -> OpenAiError:
+    """What a model server refused with, in OpenAI's shape whatever shape it came in, without its key (`secret`)."""
+    message, code, kind = (_presentable(said, secret) for said in _said(body))
+    message, code, kind = message[:MESSAGE_CHARS], code[:NAME_CHARS], kind[:NAME_CHARS]
     return OpenAiError(
         status if 400 <= status < 600 else 502,
         code or f"http_{status}",
         message or catalog.t("openai.refused", status=status),
         kind or ("api_error" if status >= 500 else "invalid_request_error"),
     )
+
+
+def _status(code: str) -> int:
+    return _STATUS.get(code, 502)
+
+
+def _presentable(said: str, secret: str | None) -> str:
+    """A server's words without scaffolding, and without the key it was asked with."""
+    return clean_text(said.replace(secret, "***") if secret else said)[0].strip()
 
 
 def _said(body: bytes) -> tuple[str, str, str]:

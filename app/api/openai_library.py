@@ -100,7 +100,7 @@ class CompletionResponse(LeavableResponse):
         self._services = services
         self._turn_id = turn_id
         self._asked = asked
-        self._told = Telling(turn_id, asked.model, created)
+        self._told = Telling(services.catalog, turn_id, asked.model, created)
         self._run = run
 
     def ended(self) -> None:
@@ -150,8 +150,9 @@ class CompletionResponse(LeavableResponse):
 class Telling:
     """A turn's events as a completion, one after the other. `error` is set when the turn ended in one."""
 
-    def __init__(self, turn_id: str, model: str, created: int) -> None:
+    def __init__(self, catalog: Catalog, turn_id: str, model: str, created: int) -> None:
         self.error: OpenAiError | None = None
+        self._catalog = catalog
         self._head = {"id": f"chatcmpl-{turn_id}", "created": created, "model": model}
         self._docent: dict[str, Any] = {"turn_id": turn_id}
         self._content: list[str] = []
@@ -179,7 +180,7 @@ class Telling:
             case "error":
                 self.error = frame_error(data)
             case "stopped":
-                self.error = frame_error({"code": "interrupted", "message": "The turn was stopped."})
+                self.error = frame_error({"code": "interrupted", "message": self._catalog.t("openai.stopped")})
             case _:
                 pass
         return []

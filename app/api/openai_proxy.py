@@ -9,7 +9,7 @@ import json
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeGuard
 
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
@@ -108,54 +108,50 @@ class ProxyResponse(LeavableResponse):
 
     async def _whole(self, asked: Passthrough) -> Response:
         body = bytearray()
+        server: dict[str, object] = {"server": self._proxied.endpoint.server}
         while part := await asked.read():
             body += part
             if len(body) > REPLY_LIMIT:
-                raise UpstreamError(Failure("llm_incomplete", "too_long"))
-        server: dict[str, object] = {"server": self._proxied.endpoint.server}
+                raise UpstreamError(Failure("llm_incomplete", "too_long", params=server))
         if 300 <= asked.status < 400 or (asked.status < 300 and is_html(asked.content_type, bytes(body[:200]))):
             raise UpstreamError(Failure("llm_rejected", "html" if asked.status < 300 else "redirect", params=server))
         if asked.status >= 400:
-            headers = {"Retry-After": asked.retry_after} if asked.retry_after else None
+            headers = {"Retry-After": asked.retry_after} if _sendable(asked.retry_after) else None
             known = failure_of_text(body.decode(errors="replace"), self._proxied.endpoint, asked.status)
             why = "context" if known is not None and known.code == "context_overflow" else f"http_{asked.status}"
-            return self._failed(server_error(self._catalog, asked.status, bytes(body)), why, headers)
+            error = server_error(self._catalog, asked.status, bytes(body), secret=self._proxied.endpoint.api_key)
+            return self._failed(error, why, headers)
         self.line.outcome = "ok"
-        content = bytes(body)
-        if self._proxied.filtered:
-            reply, log = WholeReply(content), StripLog()
-            log.add(reply.strips)
-            log.end()
-            content, self.line.scaffold_stripped, self.line.usage = reply.body, reply.stripped_chars, reply.usage
-        return Response(content, asked.status, media_type=asked.content_type or "application/json")
+        reply, log = WholeReply(bytes(body), filtered=self._proxied.filtered), StripLog()
+        log.add(reply.strips)
+        log.end()
+        self.line.scaffold_stripped, self.line.usage = reply.stripped_chars, reply.usage
+        kind = asked.content_type if _sendable(asked.content_type) else "application/json"
+        return Response(reply.body, asked.status, media_type=kind)
 
     async def _stream(self, asked: Passthrough, send: Send) -> None:
-        line, relay, log = self.line, StreamRelay() if self._proxied.filtered else None, StripLog()
+        line, relay, log = self.line, StreamRelay(filtered=self._proxied.filtered), StripLog()
         line.status = asked.status
-        headers = {"content-type": asked.content_type, **STREAM_HEADERS}
-        raw = [(key.lower().encode(), value.encode("latin-1")) for key, value in headers.items()]
+        kind = asked.content_type if _sendable(asked.content_type) else "text/event-stream"
+        headers = {"content-type": kind, **STREAM_HEADERS}
+        raw = [(key.lower().encode(), value.encode("ascii")) for key, value in headers.items()]
         await send({"type": "http.response.start", "status": asked.status, "headers": raw})
-        end = b""
         try:
             while data := await asked.read():
                 line.first_ms = line.first_ms or self._elapsed_ms()
-                if relay is not None:
-                    data = relay.feed(data)
-                    line.scaffold_stripped, line.usage = relay.stripped_chars, relay.usage
-                    log.add(relay.drain_strips())
+                data = relay.feed(data)
+                line.scaffold_stripped, line.usage = relay.stripped_chars, relay.usage
+                log.add(relay.drain_strips())
                 if data:
                     await send({"type": "http.response.body", "body": data, "more_body": True})
-            line.outcome = "ok"
+            line.outcome, end = "ok", relay.flush()
         except UpstreamError as error:
-            line.outcome = "error"
             problem = failure_error(self._catalog, error.failure)
-            end = b"\n\ndata: " + json.dumps(problem.body).encode() + b"\n\n"
-        held = relay.flush() if relay is not None else b""
-        if relay is not None:
-            line.scaffold_stripped = relay.stripped_chars
-            log.add(relay.drain_strips())
+            line.outcome, end = "error", relay.cut() + b"\n\ndata: " + json.dumps(problem.body).encode() + b"\n\n"
+        line.scaffold_stripped, line.usage = relay.stripped_chars, relay.usage
+        log.add(relay.drain_strips())
         log.end()
-        await send({"type": "http.response.body", "body": held + end, "more_body": False})
+        await send({"type": "http.response.body", "body": end, "more_body": False})
 
     def _failed(self, error: OpenAiError, why: str, headers: Mapping[str, str] | None = None) -> Response:
         self.line.outcome, self.line.why = "error", why
@@ -163,3 +159,8 @@ class ProxyResponse(LeavableResponse):
 
     def _elapsed_ms(self) -> int:
         return max(1, round((self._clock.monotonic() - self._began) * 1000))
+
+
+def _sendable(value: str | None) -> TypeGuard[str]:
+    """Whether a header's value may be sent on."""
+    return bool(value) and value.isascii() and value.isprintable()

@@ -75,7 +75,11 @@ class ProxyGuard:
         if mode == "refuse":
             self._log.settled(trip, TripOutcome(outcome="not_sent:refused"))
             return Judged(finding, raw, refusal(verdict), trip)
-        return Judged(finding, _noted(raw, body, verdict), trip=trip)
+        noted = _noted(body, verdict)
+        if noted is None:
+            self._log.settled(trip, TripOutcome(outcome="not_sent:unwritable"))
+            return Judged(finding, raw)
+        return Judged(finding, noted, trip=trip)
 
     def _follow(self, session: str | None, trip: Trip | None, tripped: Tripped | None) -> None:
         """Tells the log whether the conversation that was noted last time did something else since."""
@@ -110,6 +114,9 @@ def _same(one: Tripped, other: Tripped) -> bool:
     return (one.detector, one.signature) == (other.detector, other.signature)
 
 
-def _noted(raw: bytes, body: Mapping[str, Any], verdict: Verdict) -> bytes:
-    noted = with_note(body, verdict)
-    return raw if noted is body else json.dumps(noted, separators=(",", ":")).encode("ascii")
+def _noted(body: Mapping[str, Any], verdict: Verdict) -> bytes | None:
+    """The request with its note; None for one that can be read and yet not be written: nested a little too deeply."""
+    try:
+        return json.dumps(with_note(body, verdict), separators=(",", ":")).encode("ascii")
+    except RecursionError:
+        return None

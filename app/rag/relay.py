@@ -23,12 +23,15 @@ _DONE = b"[DONE]"
 
 
 class StreamRelay:
-    """One streamed reply. `usage` and `finish_reason` are what it said of itself so far (usage None: nothing)."""
+    """One streamed reply. `usage` is what it said of itself so far (None: nothing).
 
-    def __init__(self) -> None:
+    Args:
+        filtered: Otherwise every byte stays, and only the usage is read.
+    """
+
+    def __init__(self, *, filtered: bool = True) -> None:
         self.usage: Mapping[str, Any] | None = None
-        self.finish_reason: str | None = None
-        self.is_complete = False
+        self._filtered = filtered
         self._filters: dict[int, ScaffoldingFilter] = {}
         self._buffer = b""
         self._unread = False
@@ -61,15 +64,19 @@ class StreamRelay:
         held = self._held_chunks()
         return (last + b"\n\n" if last and held else last) + held
 
+    def cut(self) -> bytes:
+        """The end of a stream that broke off: half a line would keep a client from reading what follows."""
+        self._buffer = b""
+        return self.flush()
+
     def _line(self, line: bytes) -> bytes:
         if self._unread:
             self._unread = False
             return line
-        if not line.startswith(b"data:"):
+        if not line.startswith(b"data:") or not (self._filtered or b'"usage"' in line):
             return line
         payload = line[5:].strip()
         if payload == _DONE:
-            self.is_complete = True
             return self._held_chunks() + line
         chunk = _object(payload)
         if chunk is None:
@@ -80,14 +87,14 @@ class StreamRelay:
         """Filters the contents of a chunk in place; whether anything changed."""
         if isinstance(usage := chunk.get("usage"), dict):
             self.usage = cast("dict[str, Any]", usage)
+        if not self._filtered:
+            return False
         self._envelope = {key: chunk[key] for key in ("id", "object", "created", "model") if key in chunk}
-        changed = False
+        changed = _clean_error(chunk)
         for choice in _objects(chunk.get("choices")):
             index = choice.get("index", 0)
             delta = choice.get("delta")
             finished = isinstance(choice.get("finish_reason"), str)
-            if finished:
-                self.finish_reason = choice["finish_reason"]
             if not isinstance(index, int) or not isinstance(delta, dict):
                 continue
             changed = self._filter_delta(index, cast("dict[str, Any]", delta), finished) or changed
@@ -120,12 +127,12 @@ class StreamRelay:
 
 
 class WholeReply:
-    """One reply that came as a whole: `body` is what goes on. An unknown shape goes on as it came."""
+    """One reply that came as a whole: `body` is what goes on. An unknown shape goes on as it came, and so does any
+    where nothing is to be `filtered`."""
 
-    def __init__(self, body: bytes) -> None:
+    def __init__(self, body: bytes, *, filtered: bool = True) -> None:
         self.body = body
         self.usage: Mapping[str, Any] | None = None
-        self.finish_reason: str | None = None
         self.stripped_chars = 0
         self.strips: list[Strip] = []
         reply = _object(body)
@@ -133,14 +140,14 @@ class WholeReply:
             return
         if isinstance(usage := reply.get("usage"), dict):
             self.usage = cast("dict[str, Any]", usage)
+        if not filtered:
+            return
         for choice in _objects(reply.get("choices"))[:CHOICES]:
             self._filter(choice)
-        if self.stripped_chars:
+        if _clean_error(reply) or self.stripped_chars:
             self.body = _dumped(reply)
 
     def _filter(self, choice: dict[str, Any]) -> None:
-        if isinstance(choice.get("finish_reason"), str):
-            self.finish_reason = choice["finish_reason"]
         message = choice.get("message")
         if not isinstance(message, dict):
             return
@@ -156,6 +163,18 @@ def clean_text(text: str) -> tuple[str, int, list[Strip]]:
     content_filter = ScaffoldingFilter()
     clean = content_filter.feed(text) + content_filter.flush()
     return clean, content_filter.stripped_chars, content_filter.drain_strips()
+
+
+def _clean_error(reply: dict[str, Any]) -> bool:
+    """Takes scaffolding out of an error that came in place of an answer, whose sentence may quote what the model said;
+    whether there was any."""
+    error: object = reply.get("error")
+    holder, key = (cast("dict[str, Any]", error), "message") if isinstance(error, dict) else (reply, "error")
+    said = holder.get(key)
+    if not isinstance(said, str) or (clean := clean_text(said)[0]) == said:
+        return False
+    holder[key] = clean
+    return True
 
 
 def _object(payload: bytes) -> dict[str, Any] | None:

@@ -15,9 +15,6 @@ import httpx2
 from app.upstream.client import ClientPool, Endpoint
 from app.upstream.failures import Failure, UpstreamError, failure_of
 
-HOP_HEADER = "X-Docent-Hop"
-"""Marks a request that went through a Docent, so that one whose endpoint is itself notices."""
-
 BACKOFF_S = 0.25
 
 
@@ -79,8 +76,8 @@ class Passthrough:
             return b""
         except TimeoutError:
             raise self._timed_out("total" if left <= self._wait_s else "idle") from None
-        except httpx2.HTTPError as error:
-            raise UpstreamError(failure_of(error, self._endpoint)) from None
+        except httpx2.HTTPError:
+            raise UpstreamError(Failure("llm_incomplete", "cut", params={"server": self._endpoint.server})) from None
         self._wait_s = self._endpoint.idle_s
         return part
 
@@ -90,7 +87,7 @@ class Passthrough:
 
     async def _send(self) -> None:
         http = await self._pool.http(self._endpoint)
-        headers = {"Content-Type": "application/json", HOP_HEADER: "1"}
+        headers = {"Content-Type": "application/json"}
         url = f"{self._endpoint.base_url}{self._path}"
         response = await self._stack.enter_async_context(http.stream("POST", url, content=self._body, headers=headers))
         self.status = response.status_code

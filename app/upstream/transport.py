@@ -5,15 +5,20 @@ that an error body is read only up to a limit. Used by `app.upstream.client` onl
 """
 
 from collections.abc import AsyncIterator, Iterator
+from contextvars import ContextVar
 
 import httpx2
 
 ERROR_BODY_LIMIT = 64 * 1024
 """Bytes of an error body that are read: enough to recognise what a server says."""
 
-_HEADERS = frozenset(
-    {"host", "accept", "connection", "content-length", "content-type", "transfer-encoding", "x-docent-hop"}
-)
+HOP_HEADER = "X-Docent-Hop"
+"""Marks a request that went through a Docent's `/v1`, so that one whose endpoint is itself notices."""
+
+through_v1: ContextVar[bool] = ContextVar("through_v1", default=False)
+"""Whether what is asked of a model server is asked for a client of `/v1`; then it carries `HOP_HEADER`."""
+
+_HEADERS = frozenset({"host", "accept", "connection", "content-length", "content-type", "transfer-encoding"})
 _CONNECTIONS = httpx2.Limits(max_connections=1000, max_keepalive_connections=100, keepalive_expiry=5.0)
 
 
@@ -24,6 +29,8 @@ def _prepared(request: httpx2.Request, api_key: str | None) -> httpx2.Request:
     """
     kept = [(name, value) for name, value in request.headers.multi_items() if name.lower() in _HEADERS]
     headers = [*kept, ("User-Agent", "docent"), ("Accept-Encoding", "identity")]
+    if through_v1.get():
+        headers.append((HOP_HEADER, "1"))
     if api_key:
         if not (api_key.isascii() and api_key.isprintable()):
             raise httpx2.LocalProtocolError("the API key holds a character no header can carry", request=request)
