@@ -9,6 +9,7 @@ from app.edge.deps import Services
 from app.guard.turn_guard import TurnGuard
 from app.guard.turn_log import LoggedTurnGuard
 from app.rag.turn import TurnStats
+from app.upstream.client import endpoint_from
 
 
 def turn_guard(services: Services, request: TurnRequest, start: TurnStart, stats: TurnStats) -> LoggedTurnGuard:
@@ -17,6 +18,7 @@ def turn_guard(services: Services, request: TurnRequest, start: TurnStart, stats
     guard = TurnGuard(
         settings.loop_guard_mode, strikes=settings.loop_guard_strikes, stagnation=settings.loop_guard_stagnation
     )
+    endpoint = endpoint_from(settings)
     talk = request.ids.turn_id if request.ids.chat_id is None else str(request.ids.chat_id)
     return LoggedTurnGuard(
         guard,
@@ -24,6 +26,7 @@ def turn_guard(services: Services, request: TurnRequest, start: TurnStart, stats
         mode=settings.loop_guard_mode,
         model=lambda: stats.model,
         session=f"{request.user_id}:{talk}",
+        environment=lambda: services.guard_backends.environment(services.guard_environment, endpoint, stats.model),
     )
 
 

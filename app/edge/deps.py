@@ -23,6 +23,7 @@ from app.rag.gate import Search
 from app.rag.pieces import ChatFn
 from app.settings import Settings
 from app.store.engine import Database
+from app.store.loop_guard_log import Environment
 from app.turns.drafts import DraftWriter
 from app.turns.registry import TurnRegistry
 from app.upstream.client import ClientPool
@@ -51,6 +52,7 @@ class Services:
     folders: WatchedFolders
     progress: ProgressBoard
     guard_log: GuardLog
+    guard_environment: Environment
     guard_backends: Backends
     proxy_guard: ProxyGuard
 

@@ -12,7 +12,7 @@ from app.guard.log_records import Scan, Trip, TripOutcome, TripRecord
 from app.guard.log_writer import GuardLog
 from app.guard.scan import Mode
 from app.guard.turn_guard import Call, CallResult, Decision, TurnGuard
-from app.store.loop_guard_log import Action
+from app.store.loop_guard_log import Action, Environment
 
 UNKNOWN_MODEL = "-"
 
@@ -23,16 +23,25 @@ class LoggedTurnGuard:
     Args:
         model: The model's name as far as it is known when a decision is made; some servers are asked for it first.
         session: What makes this conversation one.
+        environment: What decisions are made with, as far as it is known at the time.
     """
 
     def __init__(
-        self, guard: TurnGuard, log: GuardLog, *, mode: Mode, model: Callable[[], str | None], session: str
+        self,
+        guard: TurnGuard,
+        log: GuardLog,
+        *,
+        mode: Mode,
+        model: Callable[[], str | None],
+        session: str,
+        environment: Callable[[], Environment],
     ) -> None:
         self._guard = guard
         self._log = log
         self._mode: Mode = mode
         self._model = model
         self._session = session
+        self._environment = environment
         self._counted: Scan | None = None
         self._trips: list[Trip] = []
         self._open: tuple[Trip, Tripped] | None = None
@@ -113,4 +122,4 @@ class LoggedTurnGuard:
 
     def _count(self) -> Scan:
         mode = cast("Literal['note', 'refuse']", self._mode)
-        return self._log.scanned("agent", self._model() or UNKNOWN_MODEL, mode)
+        return self._log.scanned("agent", self._model() or UNKNOWN_MODEL, mode, self._environment())
