@@ -28,5 +28,5 @@ def make_toolbox(services: Services, request: TurnRequest, start: TurnStart, pro
         limits,
         user_id=request.user_id,
         filters=request.filters,
-        given=prompt.passages,
+        given=lambda: prompt.passages,
     )

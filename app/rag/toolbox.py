@@ -65,7 +65,8 @@ class LibraryToolbox:
     """A `Toolbox` over the documents that `user_id` may read and `filters` let through.
 
     Args:
-        given: The passages of the prompt; results number theirs on from these.
+        given: The passages that the prompt holds at the time; results number theirs on from the first ones, and point
+            at those that are still there.
     """
 
     def __init__(
@@ -75,12 +76,13 @@ class LibraryToolbox:
         *,
         user_id: int,
         filters: SearchFilters,
-        given: Sequence[Passage],
+        given: Callable[[], Sequence[Passage]],
     ) -> None:
         self._sources = sources
         self._limits = limits
         self._scope = ToolScope(user_id, filters.collections, filters.documents)
-        self._ledger = Ledger(given)
+        self._given = given
+        self._ledger = Ledger(given())
         self._budget = Budget(limits.budget_tokens)
 
     @property
@@ -123,7 +125,7 @@ class LibraryToolbox:
             clock=sources.clock,
             texts=sources.texts,
             scope=self._scope,
-            ledger=self._ledger.copy(),
+            ledger=self._ledger.copy(self._given()),
             tokens=allowance,
             top_k=self._limits.top_k,
             stop=threading.Event(),

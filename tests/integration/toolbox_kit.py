@@ -45,7 +45,7 @@ def make_toolbox(
         ToolLimits(budget, max_rounds=6, top_k=5),
         user_id=user_id,
         filters=filters or SearchFilters(),
-        given=given,
+        given=lambda: given,
     )
 
 

@@ -21,20 +21,22 @@ class Numbered:
 
 
 class Ledger:
-    """Numbers passages on from `given`, which the prompt holds."""
+    """Numbers passages on from `given`, which the prompt holds, and from `last`, the highest number it ever held."""
 
-    def __init__(self, given: Sequence[Passage], shown: Sequence[Passage] = ()) -> None:
+    def __init__(self, given: Sequence[Passage], shown: Sequence[Passage] = (), *, last: int = 0) -> None:
         self._given = tuple(given)
         self._shown = list(shown)
+        self._last = max((last, *(known.n for known in (*given, *shown))))
 
     @property
     def shown(self) -> tuple[Passage, ...]:
         """The passages that tools have numbered."""
         return tuple(self._shown)
 
-    def copy(self) -> "Ledger":
-        """One to work on: a call that is given up leaves no numbers behind."""
-        return Ledger(self._given, self._shown)
+    def copy(self, given: Sequence[Passage] | None = None) -> "Ledger":
+        """One to work on: a call that is given up leaves no numbers behind. `given` is what the prompt holds by now,
+        where that may have changed: a repacked one holds fewer passages."""
+        return Ledger(self._given if given is None else given, self._shown, last=self._last)
 
     def number(self, passage: Passage) -> Numbered:
         """The passage with the number of its stretch, a known one's or the next free one, and of a known one the
@@ -42,8 +44,8 @@ class Ledger:
         for known in (*self._given, *self._shown):
             if _place(known) == _place(passage) and known.text == passage.text:
                 return Numbered(replace(passage, n=known.n, score=known.score), is_new=False)
-        n = max((known.n for known in (*self._given, *self._shown)), default=0) + 1
-        numbered = replace(passage, n=n)
+        self._last += 1
+        numbered = replace(passage, n=self._last)
         self._shown.append(numbered)
         return Numbered(numbered, is_new=True)
 

@@ -60,6 +60,8 @@ def test_a_stretch_keeps_its_number_and_its_score() -> None:
     assert ledger.number(passage(0, 0, "other text now")).passage.n == 6
     assert ledger.number(passage(0, 10, "two", document_id=2)).passage.n == 7
     assert [one.n for one in ledger.shown] == [5, 6, 7]
+    repacked = Ledger([passage(1, 0, "one"), passage(2, 8, "two")]).copy([passage(1, 0, "one")])
+    assert repacked.number(passage(0, 8, "two")).passage.n == 3
     assert Ledger([]).number(passage(0, 0, "x")).passage.n == 1
 
 
