@@ -30,6 +30,7 @@ STATED = {
     "pypdfium2": "BSD-3-Clause AND Apache-2.0",
     "tokenizers": "Apache-2.0",
     "uvloop": "MIT OR Apache-2.0",
+    "watchfiles": "MIT",
     "xllamacpp": "MIT",
 }
 """Licences read by hand, where the metadata has no SPDX expression (or the package is not for this environment)."""
