@@ -213,7 +213,7 @@ def _entry(identity: str, created: int, owner: str) -> dict[str, Any]:
 
 
 def _hop(services: Services) -> OpenAiError:
-    return OpenAiError(508, "hop", services.catalog.t("openai.hop"))
+    return OpenAiError(508, "hop", services.catalog.t("openai.hop"), retryable=False)
 
 
 def _unknown(services: Services, model: str) -> OpenAiError:

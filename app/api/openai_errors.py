@@ -19,22 +19,26 @@ from app.upstream.failures import Failure
 MESSAGE_CHARS = 2000
 NAME_CHARS = 200
 
-_STATUS = {"context_overflow": 400, "question_too_long": 400, "interrupted": 503, "internal": 500, "llm_timeout": 504}
-"""Of what ends a request without an answer; 502 for whatever else. A client tries 5xx again."""
+_STATUS = {"interrupted": 503, "internal": 500, "llm_timeout": 504}
+"""Of what ends a request without an answer; 502 for whatever else."""
 
 
 class OpenAiError(Exception):
-    """A request of an OpenAI client that is answered with an error. `kind` is the error's `type`."""
+    """A request of an OpenAI client that is answered with an error. `kind` is the error's `type`; `retryable` whether
+    asking again may help: the official clients ask again after any 5xx unless they are told otherwise."""
 
-    def __init__(self, status: int, code: str, message: str, kind: str = "invalid_request_error") -> None:
+    def __init__(
+        self, status: int, code: str, message: str, kind: str = "invalid_request_error", *, retryable: bool = True
+    ) -> None:
         self.status = status
         self.code = code
         self.body = openai_error_body(code, message, kind)
+        self._headers = {} if retryable else {"X-Should-Retry": "false"}
         super().__init__(code)
 
     def response(self, headers: Mapping[str, str] | None = None) -> JSONResponse:
         """The answer."""
-        return JSONResponse(self.body, self.status, headers)
+        return JSONResponse(self.body, self.status, {**self._headers, **(headers or {})})
 
 
 def failure_error(catalog: Catalog, failure: Failure) -> OpenAiError:
@@ -42,15 +46,15 @@ def failure_error(catalog: Catalog, failure: Failure) -> OpenAiError:
     facts = {"server": failure.params.get("server", "-")}
     for key in (f"openai.{failure.code}.{failure.reason}", f"openai.{failure.code}", "openai.llm_unavailable"):
         if catalog.has(key):
-            return OpenAiError(_status(failure.code), failure.code, catalog.t(key, **facts), "api_error")
+            status, can_help = _status(failure.code), failure.retryable
+            return OpenAiError(status, failure.code, catalog.t(key, **facts), "api_error", retryable=can_help)
     raise AssertionError("the catalog holds openai.llm_unavailable")
 
 
 def frame_error(data: Mapping[str, Any]) -> OpenAiError:
     """The answer for a turn that ended with an `error` frame; its sentence is Docent's own already."""
-    code = str(data["code"])
-    status = _status(code)
-    return OpenAiError(status, code, str(data["message"]), "api_error" if status >= 500 else "invalid_request_error")
+    code, can_help = str(data["code"]), bool(data.get("retryable", True))
+    return OpenAiError(_status(code), code, str(data["message"]), "api_error", retryable=can_help)
 
 
 def app_error(catalog: Catalog, error: AppError) -> OpenAiError:

@@ -114,7 +114,9 @@ class ProxyResponse(LeavableResponse):
             if len(body) > REPLY_LIMIT:
                 raise UpstreamError(Failure("llm_incomplete", "too_long", params=server))
         if 300 <= asked.status < 400 or (asked.status < 300 and is_html(asked.content_type, bytes(body[:200]))):
-            raise UpstreamError(Failure("llm_rejected", "html" if asked.status < 300 else "redirect", params=server))
+            raise UpstreamError(
+                Failure("llm_rejected", "html" if asked.status < 300 else "redirect", params=server, retryable=False)
+            )
         if asked.status >= 400:
             headers = {"Retry-After": asked.retry_after} if _sendable(asked.retry_after) else None
             known = failure_of_text(body.decode(errors="replace"), self._proxied.endpoint, asked.status)
