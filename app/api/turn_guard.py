@@ -37,7 +37,7 @@ def guarding(guard: LoggedTurnGuard, stats: TurnStats, clock: Clock) -> Generato
     try:
         yield
     finally:
-        stats.guard = guard.outcome
+        stats.guard, stats.guard_detector = guard.outcome, guard.detector
         guard.finish(
             prompt_tokens=stats.prompt_tokens,
             completion_tokens=stats.completion_tokens,

@@ -12,7 +12,7 @@ from app.guard.log_records import Scan, Trip, TripOutcome, TripRecord
 from app.guard.log_writer import GuardLog
 from app.guard.scan import Mode
 from app.guard.turn_guard import Call, CallResult, Decision, TurnGuard
-from app.store.loop_guard_log import Action, Environment
+from app.store.loop_guard_log import Action, Detector, Environment
 
 UNKNOWN_MODEL = "-"
 
@@ -45,6 +45,8 @@ class LoggedTurnGuard:
         self._counted: Scan | None = None
         self._trips: list[Trip] = []
         self._open: tuple[Trip, Tripped] | None = None
+        self.detector: Detector | None = None
+        """Whose trip the highest step came from."""
 
     @property
     def outcome(self) -> Literal["none", "note", "final", "abort"]:
@@ -94,6 +96,7 @@ class LoggedTurnGuard:
             trip = self._trip(decision.trip, decision.action)
             self._log.settled(trip, TripOutcome(outcome="delivered"))
             self._open = (trip, decision.trip)
+            self.detector = decision.trip.detector
         return decision
 
     def _follow(self, tripped: Tripped | None) -> None:

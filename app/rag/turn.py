@@ -31,6 +31,7 @@ class TurnStats:
     read_docs: int = 0
     recovered: bool = False
     guard: Literal["none", "note", "final", "abort"] = "none"
+    guard_detector: str | None = None
     cited: int = 0
     dropped_cites: int = 0
     thinking_chars: int = 0
@@ -83,6 +84,7 @@ class TurnStats:
             "completion_tokens": self.completion_tokens,
             "finish_reason": self.finish_reason,
             "chunk_ids": self.chunk_ids,
+            "guard_detector": self.guard_detector,
         }
 
     def log_line(self) -> str:

@@ -187,8 +187,14 @@ def _figures(turn: TurnRow, numbers: Mapping[str, Any], catalog: Catalog) -> tup
     if "scaffold_stripped" in numbers:
         values.append(("stripped", catalog.t("receipt.stripped_value", n=numbers["scaffold_stripped"])))
     if "guard" in numbers:
-        values.append(("guard", catalog.t(f"receipt.guard_{numbers['guard']}")))
+        values.append(("guard", _guard_words(numbers, catalog)))
     return tuple(Figure(catalog.t(f"receipt.{key}"), value) for key, value in values)
+
+
+def _guard_words(numbers: Mapping[str, Any], catalog: Catalog) -> str:
+    """The step, and what it was taken for."""
+    step, cause = catalog.t(f"receipt.guard_{numbers['guard']}"), f"receipt.cause_{numbers.get('guard_detector')}"
+    return catalog.t("receipt.guard_value", step=step, cause=catalog.t(cause)) if catalog.has(cause) else step
 
 
 def _mode_words(turn: TurnRow, numbers: Mapping[str, Any], threshold: float, catalog: Catalog) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
+from app.catalog import load_catalog
 from app.clock import SystemClock
 from app.main import create_app
 from app.rag.turn import TurnStats
@@ -16,6 +17,7 @@ from app.store.engine import Database, Session
 from app.store.models.setup import LOCAL_USER_ID, User
 from app.store.turns import NewTurn
 from app.turns.settle import Draft, Ending, query_row, settle
+from app.web import receipt_view
 
 NOW = datetime(2026, 11, 30, 14, 2, tzinfo=UTC)
 
@@ -178,6 +180,25 @@ def test_a_turn_that_a_kill_interrupted_shows_no_figures(client: TestClient) -> 
     assert "interrupted" in page
     assert "Rounds" not in page
     assert "Log line" not in page
+
+
+@pytest.mark.parametrize(
+    ("step", "detector", "words"),
+    [
+        ("none", None, "quiet"),
+        ("note", "requery", "noted: same search"),
+        ("final", "loop", "asked to answer: same calls"),
+    ],
+)
+def test_the_guards_step_stands_with_its_cause(step: str, detector: str | None, words: str) -> None:
+    """What the guard did, and what repeated itself; a turn of before the cause was kept has the step alone."""
+    numbers = {"total_ms": 5, "guard": step, "guard_detector": detector}
+    turn = turns.TurnRow("t1", 1, None, None, "done", NOW, NOW, "deflected", "ok", None, numbers, None)
+    seen = receipt_view.build(turn, None, None, threshold=0.4, when="14:02", catalog=load_catalog())
+    assert receipt_view.Figure("Guard", words) in seen.figures
+    del numbers["guard_detector"]
+    seen = receipt_view.build(turn, None, None, threshold=0.4, when="14:02", catalog=load_catalog())
+    assert receipt_view.Figure("Guard", words.partition(":")[0]) in seen.figures
 
 
 def test_an_unknown_turn_and_a_foreign_one_look_the_same(client: TestClient) -> None:
