@@ -87,9 +87,8 @@ def _figures(reading: LoopGuardReading, catalog: Catalog) -> tuple[tuple[str, st
         values.append(("rate", _rate(totals[0], catalog)))
     values.append(("sessions", catalog.number(reading.sessions)))
     outcomes = dict(reading.outcomes)
-    known = sum(count for name, count in outcomes.items() if name.startswith("next:"))
-    if known:
-        changed = outcomes.get("next:changed", 0)
+    changed = outcomes.get("next:changed", 0)
+    if known := changed + outcomes.get("next:same", 0):
         values.append(("recovered", catalog.t("guard_panel.recovered_value", changed=changed, known=known)))
     return tuple((catalog.t(f"guard_panel.figure_{name}"), value) for name, value in values)
 

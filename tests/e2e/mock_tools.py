@@ -115,6 +115,15 @@ async def _loop(call: Call) -> AsyncIterator[Delta]:
         yield delta
 
 
+@flow("e2e-requery")
+async def _requery(call: Call) -> AsyncIterator[Delta]:
+    """Asks for the same words in another order and case, again and again: near duplicates, no two alike."""
+    words = re.findall(r"\w+", call.question.replace("e2e-requery", ""))
+    turned = [" ".join((*words[at:], *words[:at])) for at in range(len(words))]
+    async for delta in steps(call, *[("search", {"query": text.title()}) for text in turned]):
+        yield delta
+
+
 @flow("e2e-cap")
 async def _cap(call: Call) -> AsyncIterator[Delta]:
     calls = [("grep", {"pattern": pattern}) for pattern in (word(call), *(f"word{n}" for n in range(1, 100)))]

@@ -130,7 +130,7 @@ def test_o68_losses_stand_in_the_panel(client: TestClient) -> None:
     assert "A zero is not proven while something was lost." in said
     assert "A zero is not proven while decisions were lost." in said
     assert page.count('class="bar-lost"') == 2
-    assert "Changed after a note 1 of 1" in said
+    assert "Changed after a trip 1 of 1" in said
     assert "1 more was only observed." in said
     assert "Rate 0" not in said.partition("Scanned per day")[0]
     assert "<b>" not in page
