@@ -25,6 +25,10 @@ _DELIMITER_ROW = re.compile(r"\s*\|(?:\s*:?-+:?\s*\|)+(?:\s*:?-+:?\s*)?\s*")
 _CELL_EDGE = re.compile(r"(?<!\\)\|")
 _PROSE = frozenset({"", ".md", ".markdown", ".rst", ".txt", ".text", ".html", ".htm", ".pdf", ".docx", ".log", ".org"})
 _TEXT_MIMES = ("text/markdown", "text/x-rst", "text/html", "application/pdf", "application/xhtml+xml")
+_LINED = frozenset({"text/plain", "message/rfc822"})
+"""Types whose writers end their lines themselves."""
+_NEW_TEXT = frozenset({"text/csv", "text/tab-separated-values", "application/epub+zip", "message/rfc822"})
+"""Types whose canonical text is written by Docent, with Markdown's shapes."""
 
 
 def reader_html(
@@ -47,7 +51,7 @@ def reader_html(
     """
     cuts = sorted(at for at in (passage or ()) if 0 < at < len(text))
     blocks = read_blocks(text, cuts, prose=_is_prose(mime, path))
-    page = _Page(text, sorted(support), keep_lines=mime == "text/plain")
+    page = _Page(text, sorted(support), keep_lines=mime in _LINED)
     return Markup("".join(_sections(page, blocks, passage, numeral)))  # noqa: S704 - every text is escaped by _Page
 
 
@@ -58,7 +62,7 @@ def quote_html(text: str, marks: Sequence[Span] = ()) -> Markup:
 
 
 def _is_prose(mime: str, path: str) -> bool:
-    if mime in _TEXT_MIMES or mime.startswith("application/vnd.openxmlformats"):
+    if mime in _TEXT_MIMES or mime in _NEW_TEXT or mime.startswith("application/vnd.openxmlformats"):
         return True
     name = path.rpartition("/")[2].lower()
     suffix = "." + name.rpartition(".")[2] if "." in name else ""

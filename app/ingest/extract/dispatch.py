@@ -13,14 +13,19 @@ from pathlib import Path
 
 from app.ingest.blocks import Block, Extraction, shortened
 from app.ingest.errors import IngestError
+from app.ingest.extract.csv_table import extract_csv
 from app.ingest.extract.decode import decode
 from app.ingest.extract.html import extract_html
 from app.ingest.extract.markdown import extract_markdown
 from app.ingest.extract.plain import extract_plain
 from app.ingest.extract.rst import extract_rst
+from app.ingest.extract.settings_file import extract_settings
 from app.ingest.extract.sniff import HEAD_BYTES, Family, sniff
+from app.ingest.extract.zip_guard import Source, size_of
 
 OnPage = Callable[[int, int], None]
+
+_ZIPPED = frozenset({"docx", "xlsx", "pptx", "epub"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,18 +48,46 @@ def extract(path: Path, name: str, limits: SizeLimits, on_page: OnPage | None = 
         raise IngestError("empty")
     if size > limits.max_bytes:
         raise IngestError("too_long")
-    family = sniff(head, path, name)
-    if family == "pdf":
-        extraction = import_module("app.ingest.extract.pdf").extract_pdf(path, on_page)
-    elif family == "docx":
-        extraction = import_module("app.ingest.extract.docx").extract_docx(path)
-    else:
-        if size > 4 * limits.max_chars:
-            raise IngestError("too_long")
-        extraction = _extract_text(path.read_bytes(), family, name)
+    extraction = _extract(path, sniff(head, path, name), name, limits, on_page)
     if len(extraction.text) > limits.max_chars:
         raise IngestError("too_long")
     return replace(extraction, title=shortened(extraction.title))
+
+
+def _extract(source: Source, family: Family, name: str, limits: SizeLimits, on_page: OnPage | None) -> Extraction:
+    if family == "pdf":
+        return _from(family, source, on_page)
+    if family in _ZIPPED:
+        return _from(family, source)
+    if family == "eml":
+        return _from(family, _bytes(source), _attachment_reader(limits))
+    if size_of(source) > 4 * limits.max_chars:
+        raise IngestError("too_long")
+    return _extract_text(_bytes(source), family, name)
+
+
+def _from(family: Family, *arguments: object) -> Extraction:
+    """What the module of a family reads; it is imported when its first file comes."""
+    extraction: Extraction = getattr(import_module(f"app.ingest.extract.{family}"), f"extract_{family}")(*arguments)
+    return extraction
+
+
+def _attachment_reader(limits: SizeLimits) -> Callable[[bytes, str], Extraction]:
+    """Reads what hangs on a mail, as a file of that name would be read; mail in it is not, `eml` follows messages."""
+
+    def read_part(data: bytes, name: str) -> Extraction:
+        if not data:
+            raise IngestError("empty")
+        family = sniff(data[:HEAD_BYTES], data, name)
+        if family == "eml":
+            family = "plain"
+        return _extract(data, family, name, limits, None)
+
+    return read_part
+
+
+def _bytes(source: Source) -> bytes:
+    return source if isinstance(source, bytes) else source.read_bytes()
 
 
 def _extract_text(data: bytes, family: Family, name: str) -> Extraction:
@@ -67,8 +100,11 @@ def _extract_text(data: bytes, family: Family, name: str) -> Extraction:
         extraction = extract_markdown(text, encoding)
     elif family == "rst":
         extraction = extract_rst(text, encoding)
+    elif family == "settings":
+        extraction = extract_settings(text, encoding, name)
     else:
-        extraction = extract_plain(text, encoding, name)
+        table = extract_csv(text, encoding, name) if family == "table" else None
+        extraction = table or extract_plain(text, encoding, name)
     return extraction if extraction.blocks else _as_it_stands(text, extraction)
 
 

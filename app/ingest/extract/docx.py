@@ -3,7 +3,6 @@
 Called by `dispatch` in the extraction child. Pictures are left out unread.
 """
 
-from pathlib import Path
 from typing import Any, cast
 from xml.parsers.expat import ExpatError
 
@@ -12,7 +11,7 @@ import mammoth  # pyright: ignore[reportMissingTypeStubs]
 from app.ingest.blocks import Extraction
 from app.ingest.errors import IngestError
 from app.ingest.extract.html import from_markup
-from app.ingest.extract.zip_guard import check_zip
+from app.ingest.extract.zip_guard import Source, check_zip, opened
 
 MIME = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 
@@ -27,16 +26,16 @@ _STYLES = "\n".join(
 _mammoth = cast(Any, mammoth)
 
 
-def extract_docx(path: Path) -> Extraction:
+def extract_docx(source: Source) -> Extraction:
     """Reads a Word document: headings, lists, tables, notes. Title: its first level-one heading.
 
     Raises:
         IngestError: corrupt, encrypted, no_text, or too_long for a zip bomb.
     """
-    check_zip(path)
+    check_zip(source)
     no_pictures = _mammoth.images.img_element(_no_picture)
     try:
-        with path.open("rb") as file:
+        with opened(source) as file:
             html = _mammoth.convert_to_html(file, convert_image=no_pictures, style_map=_STYLES).value
     except (KeyError, AttributeError, ValueError, OSError, ExpatError, IndexError, TypeError) as error:
         raise IngestError("corrupt") from error

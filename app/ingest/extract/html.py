@@ -1,19 +1,19 @@
 """HTML to blocks: a page's own text as headings, paragraphs, lists, tables and code, without its furniture.
 
 The canonical text is new (HTML's lines mean nothing): Markdown's shapes for headings, lists, tables and code, no inline
-marks. Called by `dispatch`, and by `docx` with mammoth's HTML. `html_walk` turns the tree into blocks; this chooses the
-part of the tree that is content.
+marks. Called by `dispatch`, by `docx` with mammoth's HTML, by `epub` and `eml`. `html_walk` turns the tree into blocks;
+this chooses the part of the tree that is content.
 """
 
 import re
-from collections.abc import Iterator
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from app.ingest.blocks import Block, Extraction
+from app.ingest.blocks import Extraction
 from app.ingest.errors import IngestError
 from app.ingest.extract.decode import decode, normalise
-from app.ingest.extract.html_walk import Found, walk
+from app.ingest.extract.found import Found, assembled
+from app.ingest.extract.html_walk import walk
 
 _CHARSET = re.compile(rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?\s*([A-Za-z0-9_.:-]{2,40})", re.IGNORECASE)
 _XML_ENCODING = re.compile(rb"<\?xml[^>]{0,100}?encoding\s*=\s*[\"']([A-Za-z0-9_.:-]{2,40})", re.IGNORECASE)
@@ -38,28 +38,40 @@ def extract_html(data: bytes) -> Extraction:
     Raises:
         IngestError: no_text, or corrupt for nesting beyond `MAX_DEPTH`.
     """
-    head = data[:4096]
-    declared = _CHARSET.search(head) or _XML_ENCODING.search(head)
-    text, encoding = decode(data, declared[1].decode("ascii") if declared else None)
+    text, encoding = decode(data, declared_encoding(data))
     return from_markup(text, "text/html", encoding)
 
 
 def from_markup(markup: str, mime: str, encoding: str | None) -> Extraction:
     """Reads decoded HTML. Same errors as `extract_html`."""
-    _check_depth(markup)
-    tree = LexborHTMLParser(markup)
-    body = tree.body or tree.root
-    if body is None:
-        raise IngestError("no_text")
-    page_title = tree.css_first("title")
-    found = _content(body)
+    tree, found = content_of(markup)
     if not found:
         raise IngestError("no_text")
-    canonical, blocks = _assemble(found)
+    page_title = tree.css_first("title")
+    canonical, blocks = assembled(found)
     title = next((block.label for block in blocks if block.kind == "heading" and block.level == 1), "")
     if not title and page_title is not None:
         title = " ".join(normalise(page_title.text()).split())
     return Extraction(canonical, title, mime, encoding, None, None, blocks)
+
+
+def content_of(markup: str) -> tuple[LexborHTMLParser, list[Found]]:
+    """The tree of decoded HTML, and the blocks of its content, none where it has no text.
+
+    Raises:
+        IngestError: corrupt for nesting beyond `MAX_DEPTH`.
+    """
+    _check_depth(markup)
+    tree = LexborHTMLParser(markup)
+    body = tree.body or tree.root
+    return tree, [] if body is None else _content(body)
+
+
+def declared_encoding(data: bytes) -> str | None:
+    """The character set that an HTML page names in its first bytes."""
+    head = data[:4096]
+    declared = _CHARSET.search(head) or _XML_ENCODING.search(head)
+    return declared[1].decode("ascii") if declared else None
 
 
 def _check_depth(markup: str) -> None:
@@ -115,25 +127,3 @@ def _is_furniture(node: LexborNode) -> bool:
         return True
     names = f"{attributes.get('class') or ''} {attributes.get('id') or ''}"
     return node.tag in ("div", "section", "ul") and _FURNITURE.search(names) is not None
-
-
-def _assemble(found: list[Found]) -> tuple[str, tuple[Block, ...]]:
-    """Blocks one blank line apart, with their offsets."""
-    blocks: list[Block] = []
-    at = 0
-    for kind, level, text, label in _written(found):
-        blocks.append(Block(kind, text, level, at, at + len(text), None, label))
-        at += len(text) + 2
-    return "\n\n".join(block.text for block in blocks), tuple(blocks)
-
-
-def _written(found: list[Found]) -> Iterator[Found]:
-    for kind, level, text, label in found:
-        clean = normalise(text).strip("\n").rstrip()
-        if kind == "heading":
-            yield Found(kind, level, f"{'#' * level} {clean}", clean)
-        elif kind == "code":
-            fence = "`" * max(3, max((len(run) for run in re.findall(r"`+", clean)), default=0) + 1)
-            yield Found(kind, 0, f"{fence}\n{clean}\n{fence}", "")
-        else:
-            yield Found(kind, level, clean, label)

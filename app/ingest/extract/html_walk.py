@@ -4,21 +4,11 @@ Called by `html`. Owns what each element means; what is left out is the caller's
 """
 
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
 
 from selectolax.lexbor import LexborNode
 
 from app.ingest.blocks import BlockKind
-
-
-class Found(NamedTuple):
-    """A block without offsets; `level` for headings only."""
-
-    kind: BlockKind
-    level: int
-    text: str
-    label: str
-
+from app.ingest.extract.found import Found
 
 _NO_TEXT = frozenset(
     {"script", "style", "noscript", "template", "svg", "iframe", "object", "canvas", "head", "title", "button"}

@@ -7,7 +7,6 @@ that were drawn row by row one after the other. Nothing of a PDF is run or follo
 import ctypes
 import re
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any, cast
 
 import pypdfium2  # pyright: ignore[reportMissingTypeStubs]
@@ -18,6 +17,7 @@ from app.ingest.errors import IngestError
 from app.ingest.extract.decode import normalise
 from app.ingest.extract.pdf_layout import layout
 from app.ingest.extract.pdf_lines import Cell, Line, PageLines
+from app.ingest.extract.zip_guard import Source, opened, size_of
 
 MIME = "application/pdf"
 MAX_PAGES = 10_000
@@ -33,7 +33,7 @@ _CORNERS = tuple(ctypes.c_double() for _ in range(4))
 _EMPTY_TITLES = frozenset({"", "untitled", "(anonymous)", "unspecified"})
 
 
-def extract_pdf(path: Path, on_page: Callable[[int, int], None] | None = None) -> Extraction:
+def extract_pdf(source: Source, on_page: Callable[[int, int], None] | None = None) -> Extraction:
     """Reads a PDF. `on_page(done, total)` is called after each page.
 
     Title: the largest heading of the first page, else the document's own title.
@@ -41,7 +41,7 @@ def extract_pdf(path: Path, on_page: Callable[[int, int], None] | None = None) -
     Raises:
         IngestError: encrypted, corrupt, no_text, or too_long for more than `MAX_PAGES` pages.
     """
-    document = _open(path)
+    document = _open(source)
     try:
         total = len(document)
         if total > MAX_PAGES:
@@ -58,7 +58,7 @@ def extract_pdf(path: Path, on_page: Callable[[int, int], None] | None = None) -
                 on_page(index + 1, total)
         text_yield = tuple(sum(len("".join(line.text.split())) for line in page.lines) for page in pages)
         if not any(text_yield):
-            raise IngestError("corrupt" if unread == total or _is_cut_off(path) else "no_text")
+            raise IngestError("corrupt" if unread == total or _is_cut_off(source) else "no_text")
         blocks = layout(pages)
         text = "\n\n".join(block.text for block in blocks)
         title = _title(blocks, str(cast(Any, document).get_metadata_value("Title")))
@@ -67,18 +67,18 @@ def extract_pdf(path: Path, on_page: Callable[[int, int], None] | None = None) -
         document.close()
 
 
-def _open(path: Path) -> pypdfium2.PdfDocument:
+def _open(source: Source) -> pypdfium2.PdfDocument:
     try:
-        return pypdfium2.PdfDocument(path)
+        return pypdfium2.PdfDocument(source)
     except pypdfium2.PdfiumError as error:
         is_locked = getattr(error, "err_code", None) in (_raw.FPDF_ERR_PASSWORD, _raw.FPDF_ERR_SECURITY)
         raise IngestError("encrypted" if is_locked else "corrupt") from error
 
 
-def _is_cut_off(path: Path) -> bool:
+def _is_cut_off(source: Source) -> bool:
     """A whole PDF ends with its end mark; pdfium opens many that don't, and finds nothing in them."""
-    with path.open("rb") as file:
-        file.seek(max(0, path.stat().st_size - 2048))
+    with opened(source) as file:
+        file.seek(max(0, size_of(source) - 2048))
         return b"%%EOF" not in file.read()
 
 

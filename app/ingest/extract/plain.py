@@ -1,4 +1,4 @@
-"""Plain text, source code, configuration and tables of comma-separated values: shown as they are.
+"""Plain text, source code, and what tables and configuration turn out to be when they are none: shown as they are.
 
 Called by `dispatch` for everything that is text and no document format. Owns no parsing of any language: a blank line
 before something at the margin is where a reader would cut.
@@ -13,8 +13,6 @@ from app.ingest.extract.lines import LineBlocks
 PROSE_SUFFIXES = frozenset({"", ".txt", ".text", ".log", ".adoc", ".asciidoc", ".org", ".tex", ".wiki", ".textile"})
 _TABLE_SUFFIXES = frozenset({".csv", ".tsv", ".tab"})
 _MIMES = {
-    ".csv": "text/csv",
-    ".tsv": "text/tab-separated-values",
     ".json": "application/json",
     ".yaml": "application/yaml",
     ".yml": "application/yaml",
@@ -42,7 +40,12 @@ def extract_plain(text: str, encoding: str, name: str) -> Extraction:
     else:
         _add_code(lines)
     canonical, blocks = lines.build()
-    return Extraction(canonical, title, _MIMES.get(suffix, "text/plain"), encoding, None, None, blocks)
+    return Extraction(canonical, title, mime_of(name), encoding, None, None, blocks)
+
+
+def mime_of(name: str) -> str:
+    """The type of a text by its name's suffix."""
+    return _MIMES.get(PurePosixPath(name.lower()).suffix, "text/plain")
 
 
 def _add_prose(blocks: LineBlocks) -> str:

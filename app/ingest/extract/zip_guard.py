@@ -1,11 +1,13 @@
 """Whether a zip archive may be opened at all: its parts counted, sized and unpacked once with nothing kept.
 
-Called by `docx` before any parser sees the archive. Owns no format.
+Called by `sniff`, and by the families of zipped formats before any parser sees the archive. Owns no format.
 """
 
+import io
 import zipfile
 import zlib
 from pathlib import Path
+from typing import BinaryIO
 
 from app.ingest.errors import IngestError
 
@@ -20,38 +22,53 @@ _ENCRYPTED_FLAG = 0x1
 _DTD_MARKS = (b"<!DOCTYPE", b"<!ENTITY", "<!DOCTYPE".encode("utf-16-le"), "<!DOCTYPE".encode("utf-16-be"))
 
 
-def part_names(path: Path) -> list[str]:
+Source = Path | bytes
+"""A file as it lies, or as it came inside another one."""
+
+
+def opened(source: Source) -> BinaryIO:
+    """A source as a file to read."""
+    return io.BytesIO(source) if isinstance(source, bytes) else source.open("rb")
+
+
+def size_of(source: Source) -> int:
+    """Its bytes."""
+    return len(source) if isinstance(source, bytes) else source.stat().st_size
+
+
+def part_names(source: Source) -> list[str]:
     """Names of a zip's parts.
 
     Raises:
         IngestError: corrupt when it is no readable zip.
     """
     try:
-        with zipfile.ZipFile(path) as archive:
+        with opened(source) as file, zipfile.ZipFile(file) as archive:
             return archive.namelist()
     except (zipfile.BadZipFile, NotImplementedError, ValueError, EOFError, UnicodeDecodeError) as error:
         raise IngestError("corrupt") from error
 
 
-def check_zip(path: Path) -> None:
+def check_zip(source: Source, *, document_types: bool = False) -> None:
     """Unpacks every part into nothing and adds up what really came out.
 
-    Declared sizes can lie, and parts can overlap, so both are checked. XML parts with a document type are refused:
-    no office format has one, and entities are declared there.
+    Declared sizes can lie, and parts can overlap, so both are checked. XML parts with a document type are refused
+    unless `document_types` says that the format has them: no office format does, and entities are declared there.
 
     Raises:
         IngestError: too_long (a bomb), encrypted, or corrupt.
     """
     try:
-        with zipfile.ZipFile(path) as archive:
+        with opened(source) as file, zipfile.ZipFile(file) as archive:
             entries = archive.infolist()
-            packed = path.stat().st_size
+            packed = size_of(source)
             _check_sizes(len(entries), sum(entry.file_size for entry in entries), packed)
             if any(entry.flag_bits & _ENCRYPTED_FLAG for entry in entries):
                 raise IngestError("encrypted")
             unpacked = 0
             for entry in entries:
-                unpacked = _unpack(archive, entry, unpacked, packed)
+                is_checked = not document_types and entry.filename.lower().endswith((".xml", ".rels"))
+                unpacked = _unpack(archive, entry, unpacked, packed, is_checked=is_checked)
     except (zipfile.BadZipFile, zlib.error, NotImplementedError, EOFError, ValueError, OSError) as error:
         raise IngestError("corrupt") from error
 
@@ -63,15 +80,14 @@ def _check_sizes(entries: int, unpacked: int, packed: int) -> None:
         raise IngestError("too_long")
 
 
-def _unpack(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, unpacked: int, packed: int) -> int:
+def _unpack(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, unpacked: int, packed: int, *, is_checked: bool) -> int:
     """Reads one part; returns the bytes unpacked so far."""
-    is_xml = entry.filename.lower().endswith((".xml", ".rels"))
     tail = b""
     with archive.open(entry) as part:
         while data := part.read(_READ):
             unpacked += len(data)
             _check_sizes(0, unpacked, packed)
-            if is_xml:
+            if is_checked:
                 window = tail + data
                 if any(mark in window for mark in _DTD_MARKS):
                     raise IngestError("corrupt")

@@ -275,9 +275,9 @@ def test_code_is_parted_before_lines_at_the_margin() -> None:
     assert kinds(extraction) == ["code"] * 3
 
 
-def test_comma_separated_values_are_a_table() -> None:
-    """Shown as they are, cut between rows."""
-    extraction = extract_plain("Gerät;kWh\nKühlschrank;134,56\n", "cp1252", "a/b/strom.CSV")
+def test_a_table_that_is_none_keeps_its_lines() -> None:
+    """Shown as it stands, cut between rows."""
+    extraction = extract_plain("only\none\n", "cp1252", "a/b/strom.CSV")
 
     assert kinds(extraction) == ["table"]
-    assert extraction.mime == "text/csv"
+    assert extraction.mime == "text/plain"
