@@ -12,7 +12,8 @@ import anyio.to_thread
 from fastapi import Depends, FastAPI
 from starlette.middleware import Middleware
 
-from app.api import chat, chats, collections, documents, health, loop_guard, openai, search, turns
+from app import __version__
+from app.api import chat, chats, collections, documents, health, loop_guard, metrics, openai, search, turns
 from app.api import settings as settings_api
 from app.catalog import Catalog, load_catalog
 from app.clock import Clock, SystemClock
@@ -32,6 +33,7 @@ from app.ingest.sources import Sources
 from app.ingest.stored_files import StoredFiles
 from app.ingest.watched import WatchedFolders
 from app.ingest.worker import Tools, Worker
+from app.metrics import Metrics
 from app.rag.gate import Search
 from app.rag.llm import chat_for_endpoint
 from app.rag.pieces import ChatFn
@@ -77,7 +79,7 @@ ROUTES = (
     loop_guard,
     openai,
 )
-"""Every module with routes that ask who is there; health checks are the ones that don't."""
+"""Every module with routes that ask who is there; health checks and metrics are the ones that don't."""
 
 
 def create_app(  # noqa: PLR0913 - one override for each part that a test may replace
@@ -103,10 +105,11 @@ def create_app(  # noqa: PLR0913 - one override for each part that a test may re
     index = VectorIndex()
     running = TurnRegistry(detach_grace_s=settings.turn_detach_grace_s)
     files = StoredFiles(settings.data_dir)
-    tools = Tools(files, extractor or Extractor(), embedder, index, busy=lambda: running.active > 0)
-    worker = Worker(database, settings, clock, tools)
     environment = own_environment(strikes=settings.loop_guard_strikes, stagnation=settings.loop_guard_stagnation)
-    guard_log = open_guard_log(database, settings.data_dir, clock, environment)
+    counted = Metrics(version=__version__, revision=environment.git_sha or "")
+    tools = Tools(files, extractor or Extractor(), embedder, index, busy=lambda: running.active > 0, metrics=counted)
+    worker = Worker(database, settings, clock, tools)
+    guard_log = open_guard_log(database, settings.data_dir, clock, environment, metrics=counted)
     services = Services(
         settings=settings,
         database=database,
@@ -126,6 +129,7 @@ def create_app(  # noqa: PLR0913 - one override for each part that a test may re
         guard_environment=environment,
         guard_backends=Backends(probe_with(clients), clock),
         proxy_guard=ProxyGuard(guard_log),
+        metrics=counted,
     )
     respond = ErrorResponses(catalog, error_pages(catalog))
     app = FastAPI(
@@ -139,10 +143,15 @@ def create_app(  # noqa: PLR0913 - one override for each part that a test may re
     app.state.docent = services
     respond.install(app)
     app.mount("/static", static_app())
-    app.include_router(health.router)
+    _include_routes(app)
+    return app
+
+
+def _include_routes(app: FastAPI) -> None:
+    for routes in (health, metrics):
+        app.include_router(routes.router)
     for routes in ROUTES:
         app.include_router(routes.router, dependencies=[Depends(current_user)])
-    return app
 
 
 def model_chooser(clients: ClientPool, catalog: Catalog) -> ChatFor:

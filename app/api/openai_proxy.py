@@ -20,11 +20,13 @@ from app.api.stream import STREAM_HEADERS
 from app.catalog import Catalog
 from app.clock import Clock
 from app.logs import kv
+from app.metrics import Metrics
 from app.rag.relay import StreamRelay, WholeReply
 from app.rag.strip_log import StripLog
-from app.upstream.client import ClientPool, Endpoint
+from app.upstream.client import Endpoint
 from app.upstream.failures import Failure, UpstreamError, failure_of_text, is_html
 from app.upstream.passthrough import Passthrough
+from app.upstream.transport import ERROR_BODY_LIMIT
 
 REPLY_LIMIT = 64 * 1024 * 1024
 """Bytes of an answer that comes as a whole."""
@@ -48,11 +50,15 @@ class ProxyLine:
     """As the server reported it, where the answer was read. Not part of the line."""
     why: str | None = None
     """Why nothing was delivered, for the guard's log. Not part of the line."""
+    metrics: Metrics | None = None
+    """Where the request is counted, too. Not part of the line."""
 
     def log(self) -> None:
         """`proxy_chat model=… mode=… verdict=… outcome=… status=… first_ms=… total_ms=… scaffold_stripped=…`."""
-        fields = {key: value for key, value in vars(self).items() if key not in ("usage", "why")}
+        fields = {key: value for key, value in vars(self).items() if key not in ("usage", "why", "metrics")}
         _log.info(kv("proxy_chat", **fields))
+        if self.metrics is not None:
+            self.metrics.proxy_ended(self.outcome, self.scaffold_stripped)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +77,8 @@ class ProxyResponse(LeavableResponse):
         line: Filled as the answer goes by, and logged at the end, whatever the end.
     """
 
-    def __init__(self, pool: ClientPool, catalog: Catalog, clock: Clock, proxied: Proxied, line: ProxyLine) -> None:
+    def __init__(self, catalog: Catalog, clock: Clock, proxied: Proxied, line: ProxyLine) -> None:
         super().__init__()
-        self._pool = pool
         self._catalog = catalog
         self._clock = clock
         self._proxied = proxied
@@ -91,7 +96,7 @@ class ProxyResponse(LeavableResponse):
 
     async def work(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Asks, and tells what comes."""
-        asked = Passthrough(self._pool, self._proxied.endpoint, "/chat/completions", self._proxied.body)
+        asked = Passthrough(self._proxied.endpoint, "/chat/completions", self._proxied.body)
         try:
             await asked.open()
             if asked.status < 300 and "event-stream" in asked.content_type.lower():
@@ -101,7 +106,7 @@ class ProxyResponse(LeavableResponse):
         except UpstreamError as error:
             response = self._failed(failure_error(self._catalog, error.failure), error.failure.code)
         finally:
-            await asked.aclose()
+            asked.close()
         self.line.first_ms = self.line.first_ms or self._elapsed_ms()
         self.line.status = response.status_code
         await response(scope, receive, send)
@@ -111,6 +116,8 @@ class ProxyResponse(LeavableResponse):
         server: dict[str, object] = {"server": self._proxied.endpoint.server}
         while part := await asked.read():
             body += part
+            if asked.status >= 300 and len(body) > ERROR_BODY_LIMIT:
+                break
             if len(body) > REPLY_LIMIT:
                 raise UpstreamError(Failure("llm_incomplete", "too_long", params=server))
         if 300 <= asked.status < 400 or (asked.status < 300 and is_html(asked.content_type, bytes(body[:200]))):
@@ -142,7 +149,6 @@ class ProxyResponse(LeavableResponse):
             while data := await asked.read():
                 line.first_ms = line.first_ms or self._elapsed_ms()
                 data = relay.feed(data)
-                line.scaffold_stripped, line.usage = relay.stripped_chars, relay.usage
                 log.add(relay.drain_strips())
                 if data:
                     await send({"type": "http.response.body", "body": data, "more_body": True})

@@ -58,6 +58,7 @@ class TurnRun:
             out.frame(await through(self._settled(end)))
         finally:
             _log.info("%s", record.stats.log_line())
+            self._services.metrics.turn_ended(record.stats.line_fields())
 
     async def _ended(self, out: FrameGatherer, scope: TurnScope) -> TurnEnd:
         """Answers, and says how that ended."""

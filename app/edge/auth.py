@@ -8,7 +8,7 @@ from fastapi import Request
 
 from app.store.models.setup import LOCAL_USER_ID
 
-PUBLIC_PATHS = frozenset({"/healthz", "/readyz", "/static", "/api/openapi.json"})
+PUBLIC_PATHS = frozenset({"/healthz", "/readyz", "/metrics", "/static", "/api/openapi.json"})
 """Routes and mounts that don't ask who is asking."""
 
 

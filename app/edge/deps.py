@@ -19,6 +19,7 @@ from app.ingest.progress import ProgressBoard
 from app.ingest.sources import Sources
 from app.ingest.stored_files import StoredFiles
 from app.ingest.watched import WatchedFolders
+from app.metrics import Metrics
 from app.rag.gate import Search
 from app.rag.pieces import ChatFn
 from app.settings import Settings
@@ -55,6 +56,7 @@ class Services:
     guard_environment: Environment
     guard_backends: Backends
     proxy_guard: ProxyGuard
+    metrics: Metrics
 
 
 async def get_services(request: Request) -> Services:

@@ -19,6 +19,7 @@ from app.guard.log_files import RunLock, load_key
 from app.guard.log_queue import Batch, GuardQueue, Lost
 from app.guard.log_records import Scan, Trip, TripOutcome, TripRecord, event_of
 from app.logs import kv
+from app.metrics import Metrics
 from app.store import loop_guard_log
 from app.store.engine import Database, Session, StoreError
 from app.store.loop_guard_log import Environment, LossReason, Mode, ScanKey, bounded_model_name, epoch_day
@@ -86,6 +87,8 @@ class GuardLog:
         self._warned_at: float | None = None
         self._warned_of = 0
         self.run_id = secrets.token_hex(8)
+        self.metrics = Metrics()
+        """Where scans and decisions are counted as well, for this process; `open_guard_log` sets it."""
         self._is_open = False
 
     def start(self) -> None:
@@ -114,6 +117,7 @@ class GuardLog:
         scan = Scan(at, ScanKey(epoch_day(at), path, name, facts.app_version, mode, self._env_id(facts)))
         if not self._queue.add_scan(scan):
             self._after_loss()
+        self.metrics.guard_scanned(path, mode)
         return scan
 
     def tripped(self, record: TripRecord) -> Trip:
@@ -124,6 +128,7 @@ class GuardLog:
             self._after_loss()
         elif waiting == max(self._limits.batch, 1):
             self._woken.set()
+        self.metrics.guard_tripped(record.detector, record.scan.key.path, record.action)
         return trip
 
     def settled(self, trip: Trip, outcome: TripOutcome) -> None:
@@ -243,11 +248,14 @@ class GuardLog:
 
 
 def open_guard_log(
-    database: Database, data_dir: Path, clock: Clock, environment: Environment | None = None
+    database: Database, data_dir: Path, clock: Clock, environment: Environment | None = None, *, metrics: Metrics
 ) -> GuardLog:
     """The log of an installation: its key in the data folder, its lock beside the database."""
     lock = database.path.with_suffix(".guard.lock")
-    return GuardLog(database, clock, key=load_key(data_dir), lock=lock, environment=environment)
+    key = load_key(data_dir)
+    log = GuardLog(database, clock, key=key, lock=lock, environment=environment)
+    log.metrics = metrics
+    return log
 
 
 def _joined(first: Batch | None, rest: Batch) -> Batch:

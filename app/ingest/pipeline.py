@@ -16,6 +16,7 @@ from app.ingest.progress import ProgressBoard
 from app.ingest.reading import Read, Task
 from app.ingest.removal import remove_content
 from app.logs import kv
+from app.metrics import Metrics
 from app.search import fulltext
 from app.search.vectors import VectorIndex
 from app.store import chunks, intake, jobs, vectors
@@ -39,11 +40,14 @@ class _Stored:
 class Pipeline:
     """Claims and stores documents. `claim` and `store` may run on different threads."""
 
-    def __init__(self, database: Database, index: VectorIndex, board: ProgressBoard, clock: Clock) -> None:
+    def __init__(
+        self, database: Database, index: VectorIndex, board: ProgressBoard, clock: Clock, metrics: Metrics
+    ) -> None:
         self._database = database
         self._index = index
         self._board = board
         self._clock = clock
+        self._metrics = metrics
 
     def claim(self, limit: int = CLAIM_AT_ONCE) -> list[Task]:
         """Takes the next documents; a document whose every attempt took the process down is failed here."""
@@ -163,6 +167,7 @@ class Pipeline:
     def _say(self, stored: _Stored, store_ms: int) -> None:
         read, item = stored.read, stored.read.task.item
         text = read.extraction
+        total_ms = self._ms(read.started)
         line = kv(
             "document",
             id=item.id,
@@ -176,9 +181,10 @@ class Pipeline:
             pages=(text and text.pages) or 0,
             extract_ms=read.extract_ms,
             store_ms=store_ms,
-            total_ms=self._ms(read.started),
+            total_ms=total_ms,
         )
         _log.info(line)
+        self._metrics.document_read("failed" if stored.status == "failed" else "indexed", total_ms)
 
     def _ms(self, since: float) -> int:
         return round((self._clock.monotonic() - since) * 1000)

@@ -1,15 +1,14 @@
 """The worker: lanes that read, store, embed and scan, with leases kept by a heartbeat.
 
 Owns threads, what they hold, and their clean end; what a lane does is `pipeline`'s, `embedding`'s and `scan`'s. Runs
-inside the app (started by the lifespan) or as `docent worker`; several may run on one database, each job has one
-holder.
+inside the app or as `docent worker`; several may run on one database, each job has one holder.
 """
 
 import logging
 import queue
 import threading
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from app.clock import Clock
 from app.errors import AppError
@@ -21,6 +20,7 @@ from app.ingest.reading import DocumentReader, Read, TextExtractor
 from app.ingest.scan import LeaseLostError, Scanner, ScanResult
 from app.ingest.stored_files import ProcessLock, StoredFiles
 from app.logs import kv
+from app.metrics import Metrics
 from app.search.embeddings import Embedder
 from app.search.vectors import VectorIndex
 from app.settings import Settings
@@ -51,6 +51,7 @@ class Tools:
     embedder: Embedder
     index: VectorIndex
     busy: Callable[[], bool] = lambda: False
+    metrics: Metrics = field(default_factory=Metrics)
 
 
 class Worker:
@@ -68,7 +69,7 @@ class Worker:
         self._reader = DocumentReader(
             tools.files, tools.extractor, self.board, clock=clock, max_mb=settings.upload_max_mb
         )
-        self._pipeline = Pipeline(database, tools.index, self.board, clock)
+        self._pipeline = Pipeline(database, tools.index, self.board, clock, tools.metrics)
         self._embedding = Embedding(
             database, tools.embedder, self.board, clock=clock, busy=self._is_busy, stopping=self._stopping
         )
