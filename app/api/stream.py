@@ -69,10 +69,20 @@ class EventStream(Response):
             raise results[0]
 
     async def _pump(self, send: Send) -> None:
+        """Writes every event. One that can't be encoded is left out and raised at the end: a reader needs the terminal
+        frame more than that one, and would come back to the same place for ever."""
+        failed: ValueError | None = None
         async with aclosing(self._watch()) as events:
             async for event in events:
-                await self._write(send, frames.encode(event))
+                try:
+                    body = frames.encode(event)
+                except ValueError as error:
+                    failed = failed or error
+                else:
+                    await self._write(send, body)
         await self._write(send, b"", more=False)
+        if failed is not None:
+            raise failed
 
     async def _ping(self, send: Send) -> None:
         loop = asyncio.get_running_loop()

@@ -6,6 +6,7 @@ for how long. What a tool does is `app.rag.toolbox`'s. Called by `app.rag.tool_r
 
 import asyncio
 import json
+import math
 import re
 import time
 from collections.abc import AsyncGenerator, Mapping, Sequence
@@ -104,8 +105,9 @@ def shown_arguments(arguments: str) -> dict[str, Any]:
 
 
 def _shown(value: object) -> object:
-    if value is None or isinstance(value, bool | int | float):
+    if value is None or isinstance(value, bool | int) or (isinstance(value, float) and math.isfinite(value)):
         return value
+    # JSON has no infinity, and yet 1e999 is JSON and becomes one: no frame could hold it.
     return _clean(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
 
 

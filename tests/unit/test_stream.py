@@ -146,3 +146,21 @@ def test_an_error_of_the_watcher_is_not_swallowed() -> None:
             await EventStream(watch)(SCOPE, wire.receive, wire.send)
 
     asyncio.run(test())
+
+
+def test_a_frame_that_cannot_be_sent_costs_no_other_one() -> None:
+    """The terminal frame still comes, the body ends, and what was wrong reaches the log of the edge."""
+
+    async def watch() -> AsyncGenerator[Event]:
+        yield Event(1, "delta", {"text": "x"})
+        yield Event(2, "tool", {"args": {"offset": float("inf")}})
+        yield Event(3, "stopped", {"message_id": 1, "answer_chars": 1})
+
+    async def test() -> None:
+        wire = Wire()
+        with pytest.raises(ValueError, match="JSON"):
+            await EventStream(watch)(SCOPE, wire.receive, wire.send)
+        assert [frame.event for frame in Decoder().feed(wire.sent)] == ["delta", "stopped"]
+        assert wire.ended
+
+    asyncio.run(test())
