@@ -92,7 +92,7 @@ class Reply:
 
     def __init__(self, stats: TurnStats) -> None:
         self._stats = stats
-        self._held = ""
+        self._held: list[str] = []
         self._said_before = False
         self._parts: list[str] = []
         self.calls: list[ToolCallPiece] = []
@@ -111,7 +111,7 @@ class Reply:
         """Another request is made."""
         self._stats.rounds += 1
         self._said_before = self._said_before or self.visible
-        self._held, self._parts, self.calls = "", [], []
+        self._held, self._parts, self.calls = [], [], []
 
     def take(self, piece: StreamPiece | ToolCallPiece) -> StreamPiece | None:
         """The piece to pass on, if any."""
@@ -140,10 +140,11 @@ class Reply:
         if self.visible:
             self._parts.append(text)
             return StreamPiece("content", text) if text else None
-        self._held += text
-        if not self._held.strip():
+        # A list: a model that sends blanks without end would make this quadratic.
+        self._held.append(text)
+        if not text.strip():
             return None
-        text, self._held = self._held, ""
+        text, self._held = "".join(self._held), []
         self._parts.append(text)
         return StreamPiece("content", f"\n\n{text}" if self._said_before else text)
 

@@ -11,6 +11,9 @@ Kind = Literal["content", "thinking"]
 
 _OPEN, _CLOSE = "<think>", "</think>"
 
+_BLANKS = 1024
+"""Blanks that may precede the tag. A reply may be blanks without end, and each piece looks at all that is held."""
+
 
 class ThinkRouter:
     """Feed and flush; one per attempt. What cannot be decided yet is held: at most a tag's length and white space."""
@@ -39,7 +42,10 @@ class ThinkRouter:
 
     def _begin(self) -> Iterator[tuple[Kind, str]]:
         begin = self._held.lstrip()
-        if begin.startswith(_OPEN):
+        if len(self._held) - len(begin) > _BLANKS:
+            self._state = "content"
+            yield from self.flush()
+        elif begin.startswith(_OPEN):
             self._state, self._held = "thinking", begin[len(_OPEN) :]
         elif begin.startswith(_CLOSE):
             self._state, self._held = "content", begin[len(_CLOSE) :]

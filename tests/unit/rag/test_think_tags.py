@@ -31,6 +31,8 @@ def route(*parts: str) -> tuple[str, str]:
         ("<thi", "", "<thi"),
         ("", "", ""),
         ("  ", "", "  "),
+        pytest.param("\n" * 1024 + "<think>why", "why", "", id="as many blanks as may precede"),
+        pytest.param("\n" * 1025 + "<think>no", "", "\n" * 1025 + "<think>no", id="one more"),
     ],
 )
 def test_every_cut_of_a_reply_is_routed_alike(text: str, thinking: str, content: str) -> None:
@@ -46,3 +48,11 @@ def test_every_cut_of_a_reply_is_routed_alike(text: str, thinking: str, content:
 def test_any_cut_of_any_mix_of_tags_is_routed_alike(parts: list[str]) -> None:
     """The pieces a server happens to send never matter."""
     assert route(*parts) == route("".join(parts)) == route(*"".join(parts))
+
+
+def test_blanks_without_end_are_not_held() -> None:
+    """A reply of nothing else would be looked at from its beginning with every piece."""
+    router = ThinkRouter()
+    assert list(router.feed("\n" * 1024)) == []
+    assert list(router.feed("\n")) == [("content", "\n" * 1025)]
+    assert list(router.feed("\n")) == [("content", "\n")]
