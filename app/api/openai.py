@@ -109,7 +109,7 @@ async def _proxied(
     line = ProxyLine(NO_MODEL, settings.loop_guard_mode, verdict="unread", metrics=services.metrics)
     if body is None:
         proxied = Proxied(endpoint, raw, filtered=False)
-        return ProxyResponse(services.clients, services.catalog, services.clock, proxied, line)
+        return ProxyResponse(services.catalog, services.clock, proxied, line)
     limits = Limits(strikes=settings.loop_guard_strikes, stagnation=settings.loop_guard_stagnation)
 
     def judge() -> Judged:
@@ -122,7 +122,7 @@ async def _proxied(
         line.log()
         return JSONResponse(judged.refused, 400)
     proxied = Proxied(endpoint, judged.body, filtered=not _offers_tools(body))
-    response = ProxyResponse(services.clients, services.catalog, services.clock, proxied, line)
+    response = ProxyResponse(services.catalog, services.clock, proxied, line)
     if (trip := judged.trip) is not None:
         response.on_end = lambda ended: services.guard_log.settled(trip, _outcome(ended))
     return response

@@ -23,9 +23,10 @@ from app.logs import kv
 from app.metrics import Metrics
 from app.rag.relay import StreamRelay, WholeReply
 from app.rag.strip_log import StripLog
-from app.upstream.client import ClientPool, Endpoint
+from app.upstream.client import Endpoint
 from app.upstream.failures import Failure, UpstreamError, failure_of_text, is_html
 from app.upstream.passthrough import Passthrough
+from app.upstream.transport import ERROR_BODY_LIMIT
 
 REPLY_LIMIT = 64 * 1024 * 1024
 """Bytes of an answer that comes as a whole."""
@@ -76,9 +77,8 @@ class ProxyResponse(LeavableResponse):
         line: Filled as the answer goes by, and logged at the end, whatever the end.
     """
 
-    def __init__(self, pool: ClientPool, catalog: Catalog, clock: Clock, proxied: Proxied, line: ProxyLine) -> None:
+    def __init__(self, catalog: Catalog, clock: Clock, proxied: Proxied, line: ProxyLine) -> None:
         super().__init__()
-        self._pool = pool
         self._catalog = catalog
         self._clock = clock
         self._proxied = proxied
@@ -96,7 +96,7 @@ class ProxyResponse(LeavableResponse):
 
     async def work(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Asks, and tells what comes."""
-        asked = Passthrough(self._pool, self._proxied.endpoint, "/chat/completions", self._proxied.body)
+        asked = Passthrough(self._proxied.endpoint, "/chat/completions", self._proxied.body)
         try:
             await asked.open()
             if asked.status < 300 and "event-stream" in asked.content_type.lower():
@@ -106,7 +106,7 @@ class ProxyResponse(LeavableResponse):
         except UpstreamError as error:
             response = self._failed(failure_error(self._catalog, error.failure), error.failure.code)
         finally:
-            await asked.aclose()
+            asked.close()
         self.line.first_ms = self.line.first_ms or self._elapsed_ms()
         self.line.status = response.status_code
         await response(scope, receive, send)
@@ -116,6 +116,8 @@ class ProxyResponse(LeavableResponse):
         server: dict[str, object] = {"server": self._proxied.endpoint.server}
         while part := await asked.read():
             body += part
+            if asked.status >= 300 and len(body) > ERROR_BODY_LIMIT:
+                break
             if len(body) > REPLY_LIMIT:
                 raise UpstreamError(Failure("llm_incomplete", "too_long", params=server))
         if 300 <= asked.status < 400 or (asked.status < 300 and is_html(asked.content_type, bytes(body[:200]))):
@@ -147,7 +149,6 @@ class ProxyResponse(LeavableResponse):
             while data := await asked.read():
                 line.first_ms = line.first_ms or self._elapsed_ms()
                 data = relay.feed(data)
-                line.scaffold_stripped, line.usage = relay.stripped_chars, relay.usage
                 log.add(relay.drain_strips())
                 if data:
                     await send({"type": "http.response.body", "body": data, "more_body": True})
@@ -155,7 +156,8 @@ class ProxyResponse(LeavableResponse):
         except UpstreamError as error:
             problem = failure_error(self._catalog, error.failure)
             line.outcome, end = "error", relay.cut() + b"\n\ndata: " + json.dumps(problem.body).encode() + b"\n\n"
-        line.scaffold_stripped, line.usage = relay.stripped_chars, relay.usage
+        finally:  # also for a client that leaves
+            line.scaffold_stripped, line.usage = relay.stripped_chars, relay.usage
         log.add(relay.drain_strips())
         log.end()
         await send({"type": "http.response.body", "body": end, "more_body": False})

@@ -105,9 +105,11 @@ class StreamRelay:
         said = content if isinstance(content, str) else ""
         if not said and not (finished and index in self._filters):
             return False
-        if index not in self._filters and len(self._filters) >= CHOICES:
-            return False
-        content_filter = self._filters.setdefault(index, ScaffoldingFilter())
+        content_filter = self._filters.get(index)
+        if content_filter is None:
+            if len(self._filters) >= CHOICES:
+                return False
+            content_filter = self._filters[index] = ScaffoldingFilter()
         kept = content_filter.feed(said) if said else ""
         if finished:
             kept += content_filter.flush()

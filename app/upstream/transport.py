@@ -22,7 +22,7 @@ _HEADERS = frozenset({"host", "accept", "connection", "content-length", "content
 _CONNECTIONS = httpx2.Limits(max_connections=1000, max_keepalive_connections=100, keepalive_expiry=5.0)
 
 
-def _prepared(request: httpx2.Request, api_key: str | None) -> httpx2.Request:
+def prepared(request: httpx2.Request, api_key: str | None) -> httpx2.Request:
     """The request as it is sent: the client adds the platform to its headers, and whatever OPENAI_* variables say.
 
     A copy, because the client finds its own marks in the headers of the request it made.
@@ -49,7 +49,7 @@ class AsyncPolicy(httpx2.AsyncHTTPTransport):
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Sends one request."""
-        response = await super().handle_async_request(_prepared(request, self._api_key))
+        response = await super().handle_async_request(prepared(request, self._api_key))
         if response.status_code >= 300 and isinstance(response.stream, httpx2.AsyncByteStream):
             response.stream = _AsyncHead(response.stream)
         return response
@@ -64,7 +64,7 @@ class SyncPolicy(httpx2.HTTPTransport):
 
     def handle_request(self, request: httpx2.Request) -> httpx2.Response:
         """Sends one request."""
-        response = super().handle_request(_prepared(request, self._api_key))
+        response = super().handle_request(prepared(request, self._api_key))
         if response.status_code >= 300 and isinstance(response.stream, httpx2.SyncByteStream):
             response.stream = _SyncHead(response.stream)
         return response
