@@ -1,12 +1,13 @@
 """A library with a worker, without a server: what ingest tests act on. The extractor is the real child process."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from app.clock import SystemClock
 from app.ingest.extract.extractor import Extractor
+from app.ingest.notify import Notifier, Notifying, WatchRefusedError
 from app.ingest.reading import TextExtractor
 from app.ingest.sources import Sources
 from app.ingest.stored_files import StoredFiles
@@ -26,6 +27,11 @@ from tests.waiting import until
 USER = 1
 
 
+def refuse_to_watch(folders: Sequence[str]) -> Notifier:
+    """A system that watches no folder: a scan happens when a test asks for it, and no other one beside it."""
+    raise WatchRefusedError("none in tests")
+
+
 class IngestLibrary:
     """One life of a library: operations, and a worker from `start` to the end of the `with` block."""
 
@@ -36,6 +42,7 @@ class IngestLibrary:
         embedder: Embedder | None = None,
         extractor: TextExtractor | None = None,
         busy: Callable[[], bool] = lambda: False,
+        notifying: Notifying = refuse_to_watch,
     ) -> None:
         self.settings = settings
         self.clock = SystemClock()
@@ -44,10 +51,10 @@ class IngestLibrary:
         self.embedder = embedder or WordEmbedder()
         self.files = StoredFiles(settings.data_dir)
         self.index = VectorIndex()
-        tools = Tools(self.files, extractor or Extractor(), self.embedder, self.index, busy)
+        tools = Tools(self.files, extractor or Extractor(), self.embedder, self.index, busy, notifying=notifying)
         self.worker = Worker(self.database, settings, self.clock, tools)
         self.sources = Sources(self.database, self.files, self.clock, self.index, self.worker.wake)
-        self.folders = WatchedFolders(self.database, settings, self.clock, self.index, self.worker.wake)
+        self.folders = WatchedFolders(self.database, settings, self.clock, self.worker.wake)
 
     def __enter__(self) -> Self:
         return self

@@ -13,11 +13,11 @@ from typing import BinaryIO
 
 from app.clock import Clock, SystemClock
 from app.errors import AppError, NotFoundError, TooLargeError
+from app.ingest.comparing import HEAD_BYTES, no_document
 from app.ingest.errors import IngestError
 from app.ingest.extract.extractor import Extractor
 from app.ingest.filenames import clean_name
 from app.ingest.folders import check_root, open_file, walk
-from app.ingest.scan import HEAD_BYTES, no_document
 from app.ingest.sources import Sources
 from app.ingest.stored_files import ProcessLock, StoredFiles
 from app.ingest.uploads import Arrival
@@ -69,7 +69,7 @@ def run_worker(database: Database, settings: Settings, embedder: Embedder, wait:
     """Works until `wait` returns; False when something had to be left to its lease."""
     clock, files = SystemClock(), StoredFiles(settings.data_dir)
     worker = Worker(database, settings, clock, Tools(files, Extractor(), embedder, VectorIndex()))
-    WatchedFolders(database, settings, clock, VectorIndex(), worker.wake).ensure_environment()
+    WatchedFolders(database, settings, clock, worker.wake).ensure_environment()
     worker.start()
     wait()
     return worker.stop()

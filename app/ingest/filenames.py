@@ -5,6 +5,7 @@ Called by `app.ingest.uploads`, `app.ingest.folders` and the command line.
 """
 
 import fnmatch
+import re
 import unicodedata
 from typing import Literal
 
@@ -12,10 +13,10 @@ NAME_MAX_BYTES = 255
 PATH_MAX_CHARS = 1000
 FALLBACK = "unnamed"
 
-SkipReason = Literal["hidden", "secret", "tooling", "unsupported", "link", "special", "mount", "unreadable"]
+SkipReason = Literal["hidden", "secret", "tooling", "unsupported", "link", "special", "mount", "unreadable", "excluded"]
 """Why a folder's entry is not a document: a name with a leading dot; keys, passwords and the like; directories of
 version control and package managers; pictures, archives and other binary files; a symbolic link; a socket, device or
-pipe; another filesystem; no permission."""
+pipe; another filesystem; no permission; the folder's own patterns."""
 
 _TOOLING = frozenset(
     {
@@ -28,6 +29,28 @@ _SECRET_NAMES = (
     *("*.keystore", "*.ppk", "*.gpg", "*.pgp", "*.ovpn", ".env", ".env.*", "*.env", ".netrc", "_netrc"),
     *(".pgpass", ".htpasswd", "htpasswd", ".git-credentials", "credentials", "credentials.json", "known_hosts"),
     *("authorized_keys", "shadow", "shadow-", "gshadow", "*.age", "secrets.y*ml", "*.tfstate", "wallet.dat"),
+    *(
+        "id_xmss*",
+        "id_*_sk",
+        "id_*_sk.pub",
+        "*.kwallet",
+        "*.asc.key",
+        "*.agekey",
+        "service-account*.json",
+        ".vault_pass*",
+    ),
+    *(
+        ".npmrc",
+        ".pypirc",
+        ".my.cnf",
+        ".s3cfg",
+        ".boto",
+        "*.tfvars",
+        "rclone.conf",
+        "wg*.conf",
+        "*.psafe3",
+        "*.opvault",
+    ),
 )
 _SECRET_DIRS = frozenset({".ssh", ".gnupg", ".aws", ".kube", ".docker", ".password-store", ".azure", ".gcloud"})
 _BINARY_ENDINGS = frozenset(
@@ -109,10 +132,13 @@ def clean_name(raw: str) -> str:
     return name if 0 < len(name) <= PATH_MAX_CHARS else (parts[-1] if parts else FALLBACK)
 
 
+_SECRET = re.compile("|".join(fnmatch.translate(pattern) for pattern in _SECRET_NAMES))
+
+
 def skip_reason(name: str, *, is_dir: bool) -> SkipReason | None:
     """Why a folder's entry of this name is passed over unread, or None when it may be a document."""
     lowered = name.lower()
-    if name in _SECRET_DIRS or any(fnmatch.fnmatchcase(lowered, pattern) for pattern in _SECRET_NAMES):
+    if name in _SECRET_DIRS or _SECRET.match(lowered):
         return "secret"
     if name.startswith((".", "~$")) or name.endswith("~"):
         return "hidden"

@@ -17,11 +17,13 @@ from typing import BinaryIO
 from app.errors import AppError, InvalidInputError
 from app.ingest.errors import IngestError
 from app.ingest.filenames import SkipReason, skip_reason
+from app.ingest.patterns import Patterns
 
 MAX_DEPTH = 64
 _OPEN_DIR = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _OPEN_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _FORBIDDEN_ROOTS = ("/proc", "/sys", "/dev", "/run")
+_EVERYTHING = Patterns()
 
 
 class FolderError(AppError):
@@ -42,10 +44,11 @@ class FoundFile:
 
 @dataclass(slots=True)
 class Walk:
-    """What lies in a folder. `unread` are directories (relative, with a final `/`) that could not be listed: nothing is
-    known of what is below them."""
+    """What lies in a folder. `folders` are the directories that were entered (relative, with a final `/`; the root is
+    "") by device and inode. `unread` are those that could not be listed: nothing is known of what is below them."""
 
     files: dict[str, FoundFile] = field(default_factory=dict[str, FoundFile])
+    folders: dict[str, tuple[int, int]] = field(default_factory=dict[str, tuple[int, int]])
     skipped: Counter[str] = field(default_factory=Counter[str])
     unread: list[str] = field(default_factory=list[str])
     entries: int = 0
@@ -76,10 +79,22 @@ def check_root(path: str, data_dir: Path) -> Path:
     return root
 
 
-def walk(root: Path, *, only: tuple[str, ...] = (), without: Path | None = None) -> Walk:
+@dataclass(frozen=True, slots=True)
+class _Limits:
+    """What a walk stays within."""
+
+    device: int
+    hidden: tuple[int, int] | None
+    patterns: Patterns
+
+
+def walk(
+    root: Path, *, only: tuple[str, ...] = (), without: Path | None = None, patterns: Patterns = _EVERYTHING
+) -> Walk:
     """All files under `root` that may be documents.
 
-    `only` limits the root's own entries to these names; the directory `without` (Docent's data) is left out.
+    `only` limits the root's own entries to these names; the directory `without` (Docent's data) is left out, and so is
+    what `patterns` leave out.
 
     Raises:
         FolderError: when the root is not there or cannot be listed.
@@ -91,12 +106,11 @@ def walk(root: Path, *, only: tuple[str, ...] = (), without: Path | None = None)
         code = "folder_unreadable" if error.errno in (errno.EACCES, errno.EPERM) else "folder_missing"
         raise FolderError(code, params={"path": str(root)}) from error
     try:
-        info = os.fstat(top)
-        hidden = _identity(without)
+        limits = _Limits(os.fstat(top).st_dev, _identity(without), patterns)
         pending = [("", 0)]
         while pending:
             folder, depth = pending.pop()
-            for name, is_dir in _list(top, folder, found, (info.st_dev, hidden)):
+            for name, is_dir in _list(top, folder, found, limits):
                 if folder == "" and only and name not in only:
                     continue
                 if is_dir and depth < MAX_DEPTH:
@@ -133,11 +147,8 @@ def open_file(root: Path, path: str) -> Generator[BinaryIO]:
         yield file
 
 
-def _list(
-    top: int, folder: str, found: Walk, boundary: tuple[int, tuple[int, int] | None]
-) -> Iterator[tuple[str, bool]]:
+def _list(top: int, folder: str, found: Walk, limits: _Limits) -> Iterator[tuple[str, bool]]:
     """Yields (name, is_dir) of what is to be entered, and puts files into `found`."""
-    device, hidden = boundary
     try:
         handle = _open_below(top, folder)
     except OSError:
@@ -145,14 +156,16 @@ def _list(
         found.skip("unreadable")
         return
     try:
+        here = os.fstat(handle)
+        found.folders[folder] = here.st_dev, here.st_ino
         for name in sorted(os.listdir(handle)):
             found.entries += 1
             info = _stat(handle, name, found)
             if info is None:
                 continue
             is_dir = stat.S_ISDIR(info.st_mode)
-            reason = _reason(name, info, device)
-            if is_dir and (info.st_dev, info.st_ino) == hidden:
+            reason = _reason(folder + name, info, limits)
+            if is_dir and (info.st_dev, info.st_ino) == limits.hidden:
                 continue
             if reason is not None:
                 found.skip(reason)
@@ -188,15 +201,18 @@ def _stat(handle: int, name: str, found: Walk) -> os.stat_result | None:
         return None
 
 
-def _reason(name: str, info: os.stat_result, device: int) -> SkipReason | None:
+def _reason(path: str, info: os.stat_result, limits: _Limits) -> SkipReason | None:
     if stat.S_ISLNK(info.st_mode):
         return "link"
     is_dir = stat.S_ISDIR(info.st_mode)
     if not is_dir and not stat.S_ISREG(info.st_mode):
         return "special"
-    if info.st_dev != device:
+    if info.st_dev != limits.device:
         return "mount"
-    return skip_reason(name, is_dir=is_dir)
+    reason = skip_reason(path.rpartition("/")[2], is_dir=is_dir)
+    if reason is None and not limits.patterns.are_empty and limits.patterns.leave_out(path, is_dir=is_dir):
+        return "excluded"
+    return reason
 
 
 def _identity(folder: Path | None) -> tuple[int, int] | None:

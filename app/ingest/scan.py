@@ -1,82 +1,64 @@
 """One folder compared with the database: new, changed, renamed, gone.
 
-Owns that comparison and its transactions (at most `APPLY_AT_ONCE` files each, none while files are read). Walking and
-opening are `app.ingest.folders`', reading a document's text is `app.ingest.pipeline`'s. Called by the worker.
+Owns that comparison. Walking and opening are `app.ingest.folders`', judging a file `app.ingest.comparing`'s, writing
+`app.ingest.applying`'s, reading a document's text `app.ingest.pipeline`'s. Called by `app.ingest.folder_work`.
 
 A file is unchanged when size and time are; else its hash decides. A new path whose hash a vanished path had is that
-document, renamed. A vanished document is deleted; one that a person took out (a tombstone) stays out until its file's
-content changes. Pictures, archives and other binary files are counted, not listed; office formats nobody here reads
-yet are listed, since a person would look for them.
+document, renamed. A vanished document is deleted once two looks miss it and nothing is on the move; one that a person
+took out (a tombstone) stays out until its file's content changes. Pictures, archives and other binary files are
+counted, not listed; office formats nobody here reads yet are listed, since a person would look for them.
+
+What was found is written as the walk's files are read, so that a first scan's files are being read while it goes on.
 """
 
-import hashlib
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import threading
+from collections import Counter
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from pathlib import Path, PurePosixPath
-from typing import TypeVar
+from pathlib import Path
 
 from app.clock import Clock
-from app.ingest.errors import IngestError
-from app.ingest.extract.decode import is_binary
+from app.ingest.applying import APPLY_AT_ONCE, Applying, Findings, LeaseLostError, ScanResult
+from app.ingest.comparing import REST_S, FileReader, Hashed, Moving, Vanished
 from app.ingest.filenames import SkipReason
-from app.ingest.folders import FolderError, FoundFile, Walk, open_file, walk
-from app.ingest.removal import remove_documents
+from app.ingest.folders import FolderError, FoundFile, Walk, walk
+from app.ingest.patterns import Patterns
 from app.ingest.watched import SAMPLE_ONLY
-from app.search import fulltext
 from app.search.vectors import VectorIndex
 from app.settings import Settings
 from app.store import collections, intake, jobs
+from app.store.collections import CollectionRow
 from app.store.engine import Database, Session
 
-APPLY_AT_ONCE = 100
-HEAD_BYTES = 8192
+WRITE_EVERY_S = 0.5
+"""How long findings wait to be written together."""
 
-_OFFICE = frozenset({".doc", ".docx", ".docm", ".xls", ".xlsx", ".ppt", ".pptx", ".odt", ".ods", ".odp", ".epub"})
-_PRIVATE_KEY = b"PRIVATE KEY-----"
-
-T = TypeVar("T")
+Walked = Callable[[int, Path, Walk, Patterns], None]
 
 
 @dataclass(slots=True)
-class ScanResult:
-    """What a scan did, in documents; `skipped` counts entries by `SkipReason`."""
+class _Look:
+    """One scan's way through a folder."""
 
-    added: int = 0
-    changed: int = 0
-    renamed: int = 0
-    removed: int = 0
-    unchanged: int = 0
-    skipped: dict[str, int] | None = None
-
-
-class LeaseLostError(Exception):
-    """Another worker took the job over, or the collection is being removed: stop, and change nothing more."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Found:
-    """A file with its content's hash; "" for one over the size limit, which is not read."""
-
-    file: FoundFile
-    sha256: str
-
-
-@dataclass(slots=True)
-class _Plan:
-    """What a walk asks for; documents by the row that is known of them."""
-
-    fresh: list[_Found]
-    changed: list[tuple[intake.KnownFile, _Found]]
-    touched: list[tuple[intake.KnownFile, _Found]]
-    gone: list[intake.KnownFile]
+    row: CollectionRow
+    root: Path
+    patterns: Patterns
+    found: Walk
+    known: dict[str, intake.KnownFile]
+    reader: FileReader
+    vanished: Vanished
+    applying: Applying
+    skipped: Counter[str]
+    secret: list[intake.KnownFile]
+    """Documents that hold a key now."""
 
 
 class Scanner:
-    """Runs scans.
+    """Runs scans, one at a time.
 
     Args:
-        stopping: Whether the process wants to end; asked between files.
+        stopping: Set when the process wants to end; asked between files.
+        walked: Told what each walk of a watched folder saw, before any file is read.
     """
 
     def __init__(
@@ -85,14 +67,16 @@ class Scanner:
         settings: Settings,
         clock: Clock,
         index: VectorIndex,
-        stopping: Callable[[], bool] = lambda: False,
+        stopping: threading.Event | None = None,
+        walked: Walked | None = None,
     ) -> None:
         self._database = database
         self._settings = settings
         self._clock = clock
         self._index = index
-        self._stopping = stopping
-        self._skipped: Counter[str] = Counter()
+        self._stopping = stopping or threading.Event()
+        self._walked = walked
+        self._passed: dict[int, dict[str, tuple[int, int, SkipReason]]] = {}
 
     def scan(self, job: jobs.ClaimedJob) -> ScanResult:
         """Brings a collection up to date with its folder.
@@ -103,22 +87,18 @@ class Scanner:
                 may be so.
             LeaseLostError: when the job is no longer this worker's.
         """
-        collection_id = int(job.payload["collection_id"])
-        row = self._database.read(lambda session: collections.find_collection(session, collection_id))
-        if row is None or row.root is None:
-            raise LeaseLostError
-        root = Path(row.root)
-        found = walk(root, only=SAMPLE_ONLY if row.kind == "sample" else (), without=self._settings.data_dir)
-        known = self._database.read(lambda session: intake.list_files(session, collection_id))
-        may_be_empty = bool(job.payload.get("may_be_empty")) and not found.unread
-        if not found.files and not may_be_empty and any(not file.is_removed for file in known):
-            raise FolderError("folder_empty", params={"path": row.root})
-        self._skipped = Counter(found.skipped)
-        plan = self._compare(root, found, known)
-        result = ScanResult(changed=len(plan.changed))
-        result.unchanged = sum(not file.is_removed for file in known) - len(plan.changed) - len(plan.gone)
-        self._apply(job, collection_id, plan, result)
-        result.skipped = dict(sorted(self._skipped.items()))
+        look = self._begin(job)
+        pending = [file for file in look.found.files.values() if not _is_unchanged(look.known.get(file.path), file)]
+        fresh = self._take(look, pending)
+        if fresh:
+            self._rest()
+            again = [file for file in map(look.reader.again, fresh) if file is not None]
+            look.applying.result.moving = len(self._take(look, again))
+        self._remove(look)
+        result = look.applying.result
+        living = sum(not row.is_removed for row in look.known.values())
+        result.unchanged = living - result.changed - result.renamed - result.removed
+        result.skipped = dict(sorted(look.skipped.items()))
         return result
 
     def finish(self, job: jobs.ClaimedJob, result: ScanResult, error: str | None) -> None:
@@ -127,144 +107,101 @@ class Scanner:
         def work(session: Session) -> None:
             now = self._clock.now()
             if jobs.finish_scan(session, job, asdict(result), error, now) and error is None:
-                collections.mark_scanned(session, int(job.payload["collection_id"]), now)
+                collections.mark_scanned(session, int(job.payload["collection_id"]), result.changes(), now)
 
         self._database.write(work)
 
-    def _compare(self, root: Path, found: Walk, known: Sequence[intake.KnownFile]) -> _Plan:
-        by_path = {file.path: file for file in known}
-        plan = _Plan(
-            [], [], [], [file for file in known if file.path not in found.files and not _is_unread(file, found)]
-        )
-        for path, file in found.files.items():
-            row = by_path.get(path)
-            if row is not None and (row.bytes, row.mtime_ns) == (file.bytes, file.mtime_ns):
-                continue
-            read = self._read(root, file, is_known=row is not None)
-            if read is None:
-                continue
-            if row is None:
-                plan.fresh.append(read)
-            elif row.sha256 == read.sha256:
-                plan.touched.append((row, read))
-            else:
-                plan.changed.append((row, read))
-        return plan
-
-    def _read(self, root: Path, file: FoundFile, *, is_known: bool) -> _Found | None:
-        """Hashes a file; None for one that is no document or cannot be read now."""
-        if self._stopping():
+    def _begin(self, job: jobs.ClaimedJob) -> _Look:
+        collection_id = int(job.payload["collection_id"])
+        row = self._database.read(lambda session: collections.find_collection(session, collection_id))
+        if row is None or row.root is None:
             raise LeaseLostError
-        if file.bytes > self._settings.upload_max_mb * 1024 * 1024:
-            return _Found(file, "")
-        try:
-            with open_file(root, file.path) as stream:
-                head = stream.read(HEAD_BYTES)
-                reason = None if is_known else no_document(head, file.path)
-                if reason is not None:
-                    self._skipped[reason] += 1
-                    return None
-                sha = hashlib.sha256(head)
-                while data := stream.read(1024 * 1024):
-                    sha.update(data)
-        except (IngestError, OSError):
-            self._skipped["unreadable"] += 1
-            return None
-        return _Found(file, sha.hexdigest())
+        root, patterns = Path(row.root), Patterns(row.include, row.exclude)
+        found = self._walk(row, root, patterns)
+        if self._walked is not None and row.kind == "folder":
+            self._walked(collection_id, root, found, patterns)
+        known = self._database.read(lambda session: intake.list_files(session, collection_id))
+        may_be_empty = bool(job.payload.get("may_be_empty")) and not found.unread
+        is_bare = not found.files and not found.skipped["excluded"]
+        if is_bare and not may_be_empty and any(not file.is_removed for file in known):
+            raise FolderError("folder_empty", params={"path": row.root})
+        passed = {path: seen for path, seen in self._passed.get(collection_id, {}).items() if path in found.files}
+        self._passed[collection_id] = passed
+        return _Look(
+            row=row,
+            root=root,
+            patterns=patterns,
+            found=found,
+            known={file.path: file for file in known},
+            reader=FileReader(root, self._settings.upload_max_mb * 1024 * 1024, passed),
+            vanished=Vanished(file for file in known if file.path not in found.files and not _is_unread(file, found)),
+            applying=Applying(self._database, self._index, self._clock, job, collection_id),
+            skipped=Counter(found.skipped),
+            secret=[],
+        )
 
-    def _apply(self, job: jobs.ClaimedJob, collection_id: int, plan: _Plan, result: ScanResult) -> None:
-        renamed = _renames(plan)
-        for some in _slices(renamed):
-            self._write(job, lambda session, some=some: [_rename(session, row, read) for row, read in some])
-        moved = {row.id for row, _ in renamed}
-        gone = [row for row in plan.gone if row.id not in moved]
-        for some in _slices(gone):
-            ids = [row.id for row in some]
-            self._index.discard(self._write(job, lambda session, ids=ids: remove_documents(session, ids)))
-        for some in _slices(plan.touched):
-            self._write(job, lambda session, some=some: [_touch(session, row, read) for row, read in some])
-        for some in _slices(plan.changed):
-            self._write(job, lambda session, some=some: self._change(session, some))
-        taken = {id(read) for _, read in renamed}
-        fresh = [read for read in plan.fresh if id(read) not in taken]
-        for some in _slices(fresh):
-            self._write(job, lambda session, some=some: self._add(session, collection_id, some))
-        result.renamed = sum(not row.is_removed for row, _ in renamed)
-        result.removed = sum(not row.is_removed for row in gone)
-        result.added = len(fresh)
+    def _walk(self, row: CollectionRow, root: Path, patterns: Patterns) -> Walk:
+        only = SAMPLE_ONLY if row.kind == "sample" else ()
+        return walk(root, only=only, without=self._settings.data_dir, patterns=patterns)
 
-    def _write(self, job: jobs.ClaimedJob, work: Callable[[Session], T]) -> T:
-        def guarded(session: Session) -> T:
-            if not jobs.held(session, [job]):
+    def _take(self, look: _Look, files: list[FoundFile]) -> list[FoundFile]:
+        """Reads files and writes what they are as it goes; returns those that are being written just now."""
+        moving: list[FoundFile] = []
+        found, written = Findings(), self._clock.monotonic()
+        for file in files:
+            if self._stopping.is_set():
                 raise LeaseLostError
-            return work(session)
+            row = look.known.get(file.path)
+            looked = look.reader.look(file, is_known=row is not None)
+            if isinstance(looked, Moving):
+                moving.append(file)
+            elif isinstance(looked, Hashed):
+                _sort_in(found, look.vanished, row, looked)
+            else:
+                look.skipped[looked] += 1
+                if row is not None and looked == "secret":
+                    look.secret.append(row)
+            if len(found) >= APPLY_AT_ONCE or self._clock.monotonic() - written > WRITE_EVERY_S:
+                look.applying.write(found)
+                found, written = Findings(), self._clock.monotonic()
+        look.applying.write(found)
+        return moving
 
-        return self._database.write(guarded)
+    def _remove(self, look: _Look) -> None:
+        """Takes out what is gone, unless something is on the move: a file may be on its way to its new name."""
+        gone = look.vanished.left()
+        if gone and not look.applying.result.moving:
+            self._rest()
+            same = self._walk(look.row, look.root, look.patterns)
+            if same.files.keys() != look.found.files.keys() or same.unread != look.found.unread:
+                look.applying.result.moving += len(gone)
+                gone = []
+        elif gone:
+            gone = []
+        look.applying.remove([*gone, *look.secret])
 
-    def _change(self, session: Session, some: Sequence[tuple[intake.KnownFile, _Found]]) -> None:
-        now = self._clock.now()
-        for row, read in some:
-            file = read.file
-            changes = {"sha256": read.sha256, "bytes": file.bytes, "mtime_ns": file.mtime_ns}
-            intake.requeue(session, row.id, now, **changes)
-            jobs.drop_failed(session, row.id)
-        jobs.enqueue(session, [jobs.ingest_job(row.id, read.sha256) for row, read in some], now)
-
-    def _add(self, session: Session, collection_id: int, some: Sequence[_Found]) -> None:
-        now = self._clock.now()
-        new = [
-            intake.NewDocument(
-                collection_id, "folder", read.file.path, read.sha256, read.file.bytes, read.file.mtime_ns
-            )
-            for read in some
-        ]
-        ids = intake.add_documents(session, new, now)
-        pairs = zip(ids, some, strict=True)
-        jobs.enqueue(session, [jobs.ingest_job(document_id, read.sha256) for document_id, read in pairs], now)
-
-
-def _renames(plan: _Plan) -> list[tuple[intake.KnownFile, _Found]]:
-    """Pairs of a vanished row and a new file of the same content; one of the same name first."""
-    vanished: defaultdict[str, list[intake.KnownFile]] = defaultdict(list)
-    for row in plan.gone:
-        if row.sha256:
-            vanished[row.sha256].append(row)
-    pairs: list[tuple[intake.KnownFile, _Found]] = []
-    for read in plan.fresh:
-        rows = vanished.get(read.sha256)
-        if rows:
-            name = PurePosixPath(read.file.path).name
-            best = next((row for row in rows if PurePosixPath(row.path).name == name), rows[0])
-            rows.remove(best)
-            pairs.append((best, read))
-    return pairs
+    def _rest(self) -> None:
+        if self._stopping.wait(REST_S):
+            raise LeaseLostError
 
 
-def _rename(session: Session, row: intake.KnownFile, read: _Found) -> None:
-    """The name is searchable, so full text must forget the old one first."""
-    fulltext.unindex(session, row.id)
-    intake.note_file(session, row.id, path=read.file.path, mtime_ns=read.file.mtime_ns)
-    fulltext.index_document(session, row.id)
+def _sort_in(found: Findings, vanished: Vanished, row: intake.KnownFile | None, hashed: Hashed) -> None:
+    if row is None:
+        was = vanished.take(hashed)
+        if was is None:
+            found.fresh.append(hashed)
+        else:
+            found.renamed.append((was, hashed))
+    elif row.sha256 == hashed.sha256:
+        found.touched.append((row, hashed))
+    else:
+        found.changed.append((row, hashed))
 
 
-def _touch(session: Session, row: intake.KnownFile, read: _Found) -> None:
-    intake.note_file(session, row.id, mtime_ns=read.file.mtime_ns, bytes=read.file.bytes)
-
-
-def no_document(head: bytes, path: str) -> SkipReason | None:
-    """Why a folder's file is none, by its first `HEAD_BYTES` bytes: a private key, or binary of no known format."""
-    if _PRIVATE_KEY in head:
-        return "secret"
-    is_office = PurePosixPath(path.lower()).suffix in _OFFICE
-    is_pdf = b"%PDF-" in head[:1024]
-    return "unsupported" if is_binary(head) and not is_office and not is_pdf else None
+def _is_unchanged(row: intake.KnownFile | None, file: FoundFile) -> bool:
+    return row is not None and (row.bytes, row.mtime_ns) == (file.bytes, file.mtime_ns)
 
 
 def _is_unread(file: intake.KnownFile, found: Walk) -> bool:
     """Whether it lies below a directory that could not be listed, so that nothing is known of it."""
     return any(file.path.startswith(folder) for folder in found.unread)
-
-
-def _slices(values: Sequence[T]) -> Iterable[Sequence[T]]:
-    starts: Iterator[int] = iter(range(0, len(values), APPLY_AT_ONCE))
-    return (values[start : start + APPLY_AT_ONCE] for start in starts)

@@ -164,3 +164,29 @@ class ProcessLock:
         self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+class OneHolder:
+    """What one process at a time may do: a lock on a file, given up by its end, however it comes."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._file: BinaryIO | None = None
+
+    def take(self) -> bool:
+        """Whether it is this holder's, now or already."""
+        if self._file is None:
+            file = open(self._path, "wb")  # noqa: SIM115 - held until close
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                file.close()
+                return False
+            self._file = file
+        return True
+
+    def close(self) -> None:
+        """Gives it up."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None

@@ -12,20 +12,15 @@ from typing import TypeVar
 from app.clock import Clock
 from app.errors import AppError, ConflictError, InvalidInputError
 from app.ingest.folders import check_root
-from app.ingest.removal import remove_documents
 from app.logs import kv
-from app.search.vectors import VectorIndex
 from app.settings import ROOT, Settings
-from app.store import collections, intake, jobs
+from app.store import collections, jobs, removals
 from app.store.engine import Database, Session
 from app.store.models.setup import LOCAL_USER_ID
 
 SAMPLE_NAME = "Docent's own manual"
 SAMPLE_ONLY = ("README.md", "docs")
 """What of the project's folder is the manual."""
-
-REMOVE_AT_ONCE = 20
-"""Documents of a collection removed in one transaction: other writers get their turn in between."""
 
 _log = logging.getLogger("app.ingest")
 
@@ -39,13 +34,10 @@ class WatchedFolders:
         wake: Tells the worker that there is something to do; may do nothing.
     """
 
-    def __init__(
-        self, database: Database, settings: Settings, clock: Clock, index: VectorIndex, wake: Callable[[], None]
-    ) -> None:
+    def __init__(self, database: Database, settings: Settings, clock: Clock, wake: Callable[[], None]) -> None:
         self._database = database
         self._settings = settings
         self._clock = clock
-        self._index = index
         self._wake = wake
 
     def add_folder(self, user_id: int, path: str) -> int:
@@ -54,12 +46,15 @@ class WatchedFolders:
         Raises:
             InvalidInputError: `folder_not_absolute`, `folder_forbidden`.
             FolderError: `folder_missing`, `folder_unreadable`.
-            ConflictError: `folder_known`: it, or a folder around or inside it, is watched already.
+            ConflictError: `folder_known`: it, or a folder around or inside it, is watched already; `folder_leaving`: it
+                is just being removed.
         """
         root = check_root(path.strip(), self._settings.data_dir)
 
         def work(session: Session) -> int:
-            for _, known in collections.list_roots(session, user_id):
+            for number, known in collections.list_roots(session, user_id):
+                if root == Path(known) and collections.is_removing(session, number):
+                    raise ConflictError("folder_leaving", params={"path": known})
                 if root.is_relative_to(known) or Path(known).is_relative_to(root):
                     raise ConflictError("folder_known", params={"path": known})
             return self._create(session, user_id, root.name, "folder", root)
@@ -67,10 +62,16 @@ class WatchedFolders:
         return self._done(work)
 
     def add_sample(self, user_id: int) -> int:
-        """Makes Docent's own manual a collection, once, and returns its id."""
+        """Makes Docent's own manual a collection, once, and returns its id.
+
+        Raises:
+            ConflictError: `folder_leaving`: it is just being removed.
+        """
 
         def work(session: Session) -> int:
             known = collections.find_by_root(session, user_id, str(ROOT))
+            if known is not None and collections.is_removing(session, known):
+                raise ConflictError("folder_leaving", params={"path": SAMPLE_NAME})
             return known if known is not None else self._create(session, user_id, SAMPLE_NAME, "sample", ROOT)
 
         return self._done(work)
@@ -102,33 +103,23 @@ class WatchedFolders:
         self._done(work)
 
     def remove(self, user_id: int, collection_id: int) -> None:
-        """Takes a folder or the sample out of the library with its documents; nothing on disk is touched.
+        """Takes a folder or the sample out of the library with its documents; nothing on disk is touched. Nobody sees
+        them any more when this returns; the worker takes them out one after the other.
 
         Raises:
             NotFoundError: when the collection is not the user's to change.
             ConflictError: `collection_is_library`, or `folder_locked` for one that the environment names.
         """
 
-        def stop(session: Session) -> list[int]:
+        def stop(session: Session) -> None:
             row = collections.get_collection(session, user_id, collection_id, to_change=True)
             if row.kind == "library":
                 raise ConflictError("collection_is_library")
             if self.is_locked(row):
                 raise ConflictError("folder_locked", setting="WATCH_DIRS")
-            jobs.drop_key(session, jobs.scan_key(collection_id))
-            return intake.ids_in_collection(session, collection_id)
+            removals.begin(session, row, self._clock.now())
 
-        ids = self._database.write(stop)
-        for start in range(0, len(ids), REMOVE_AT_ONCE):
-            some = ids[start : start + REMOVE_AT_ONCE]
-            self._index.discard(self._database.write(lambda session, some=some: remove_documents(session, some)))
-
-        def finish(session: Session) -> list[str]:
-            gone = remove_documents(session, intake.ids_in_collection(session, collection_id))
-            collections.remove_collection(session, collection_id)
-            return gone
-
-        self._index.discard(self._database.write(finish))
+        self._done(stop)
 
     def is_locked(self, row: collections.CollectionRow) -> bool:
         """Whether the environment names this folder, so that the page may not remove it."""

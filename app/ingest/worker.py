@@ -1,7 +1,7 @@
 """The worker: lanes that read, store, embed and scan, with leases kept by a heartbeat.
 
-Owns threads, what they hold, and their clean end; what a lane does is `pipeline`'s, `embedding`'s and `scan`'s. Runs
-inside the app or as `docent worker`; several may run on one database, each job has one holder.
+Owns threads, what they hold, and their clean end; what a lane does is `pipeline`'s, `embedding`'s and
+`folder_work`'s. Runs inside the app or as `docent worker`; several may run on one database, each job has one holder.
 """
 
 import logging
@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from app.clock import Clock
-from app.errors import AppError
 from app.ingest.embedding import Embedding
+from app.ingest.folder_work import FolderWork, Hooks
 from app.ingest.lanes import Lane
+from app.ingest.notify import Notifying, open_notifier
 from app.ingest.pipeline import LEASE_S, Pipeline
 from app.ingest.progress import Batch, ProgressBoard, Stage
 from app.ingest.reading import DocumentReader, Read, TextExtractor
-from app.ingest.scan import LeaseLostError, Scanner, ScanResult
 from app.ingest.stored_files import ProcessLock, StoredFiles
 from app.logs import kv
 from app.metrics import Metrics
@@ -44,7 +44,7 @@ _log = logging.getLogger("app.ingest")
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """What the worker works with. `busy` says whether a turn is streaming just now."""
+    """What the worker works with. `busy` says whether a turn is streaming just now, `notifying` watches folders."""
 
     files: StoredFiles
     extractor: TextExtractor
@@ -52,6 +52,7 @@ class Tools:
     index: VectorIndex
     busy: Callable[[], bool] = lambda: False
     metrics: Metrics = field(default_factory=Metrics)
+    notifying: Notifying = open_notifier
 
 
 class Worker:
@@ -73,7 +74,8 @@ class Worker:
         self._embedding = Embedding(
             database, tools.embedder, self.board, clock=clock, busy=self._is_busy, stopping=self._stopping
         )
-        self._scanner = Scanner(database, settings, clock, index=tools.index, stopping=self._stopping.is_set)
+        hooks = Hooks(self._stopping, self._hold, self._let_go, self.wake)
+        self._folders = FolderWork(database, settings, clock, tools.index, tools.notifying, hooks)
         self._held: dict[int, jobs.ClaimedJob] = {}
         self._held_lock = threading.Lock()
         self._to_store: queue.SimpleQueue[Read] = queue.SimpleQueue()
@@ -85,7 +87,9 @@ class Worker:
             Lane("read", self._read_step, self._stopping),
             self._store_lane,
             self._embed_lane,
-            Lane("scan", self._scan_step, self._stopping),
+            Lane("scan", self._folders.scan_step, self._stopping),
+            Lane("watch", self._folders.watch_step, self._stopping),
+            Lane("remove", self._folders.remove_step, self._stopping),
             Lane("keep", self._keep_step, self._stopping),
         ]
 
@@ -112,6 +116,7 @@ class Worker:
         self.wake()
         until = self._clock.monotonic() + STOP_S
         late = [lane for lane in self._lanes if not lane.join(max(0.05, until - self._clock.monotonic()))]
+        self._folders.close()
         while self._store_some():
             pass
         if self._lock is not None:
@@ -227,38 +232,6 @@ class Worker:
             self._let_go(claimed)
         return 0
 
-    def _scan_step(self) -> float | None:
-        job = self._claim_scan()
-        if job is None:
-            return None
-        self._hold([job])
-        result, error, started = ScanResult(), None, self._clock.monotonic()
-        try:
-            result = self._scanner.scan(job)
-        except LeaseLostError:
-            self._database.write(lambda session: jobs.release(session, [job], now=self._clock.now()))
-            return 0
-        except AppError as problem:
-            error = problem.code
-        finally:
-            self._let_go([job])
-        self._scanner.finish(job, result, error)
-        self._say_scan(job, result, error, started)
-        self.wake()
-        return 0
-
-    def _claim_scan(self) -> jobs.ClaimedJob | None:
-        if self._database.read(lambda session: jobs.next_due(session, "scan", self._clock.now())) != 0:
-            return None
-
-        def work(session: Session) -> jobs.ClaimedJob | None:
-            now = self._clock.now()
-            for job in jobs.expired(session, "scan", now):
-                jobs.fail(session, job, "scan_failed", now)
-            return next(iter(jobs.claim(session, "scan", 1, LEASE_S, now)), None)
-
-        return self._database.write(work)
-
     def _keep_step(self) -> float | None:
         now = self._clock.monotonic()
         if now - self._last_beat >= LEASE_S / 3:
@@ -282,19 +255,3 @@ class Worker:
         with self._held_lock:
             for job in claimed:
                 self._held.pop(job.id, None)
-
-    def _say_scan(self, job: jobs.ClaimedJob, result: ScanResult, error: str | None, started: float) -> None:
-        line = kv(
-            "folder_scan",
-            collection=job.payload["collection_id"],
-            status="failed" if error else "ok",
-            reason=error,
-            added=result.added,
-            changed=result.changed,
-            renamed=result.renamed,
-            removed=result.removed,
-            unchanged=result.unchanged,
-            skipped=sum((result.skipped or {}).values()),
-            total_ms=round((self._clock.monotonic() - started) * 1000),
-        )
-        _log.log(logging.WARNING if error else logging.INFO, line)

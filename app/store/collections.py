@@ -6,9 +6,10 @@ Owns who may see and change which collection, as conditions in SQL that every ot
 
 import re
 import unicodedata
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal, cast
+from typing import Any, Literal, cast
 
 from sqlalchemy import ColumnElement, Select, delete, exists, func, or_, select, update
 from sqlalchemy.orm import Session
@@ -17,11 +18,15 @@ from app.errors import NotFoundError
 from app.store.models.library import Collection, CollectionMember, Document
 
 CollectionKind = Literal["library", "folder", "sample"]
+WatchState = Literal["watching", "remote", "limit", "missing"]
+"""How a folder's changes become known: at once; at once unless another machine made them; by the clock, because the
+system watches no more folders; not at all, because it is not there."""
 
 
 @dataclass(frozen=True, slots=True)
 class CollectionRow:
-    """A collection as pages and API show it. `root` is the folder's absolute path; `documents` counts living ones."""
+    """A collection as pages and API show it. `root` is the folder's absolute path; `documents` counts living ones.
+    `change` is what the newest scan that found a difference did, at `changed_at`."""
 
     id: int
     name: str
@@ -31,22 +36,28 @@ class CollectionRow:
     documents: int
     scanned_at: datetime | None
     created_at: datetime
+    include: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    watch: WatchState | None = None
+    changed_at: datetime | None = None
+    change: Mapping[str, int] | None = None
+    removing: bool = False
 
 
 def readable_ids(user_id: int) -> Select[int]:
-    """The ids of the collections `user_id` may read, for `.in_(…)`."""
+    """The ids of the collections `user_id` may read, for `.in_(…)`; none that is being removed."""
     member = exists().where(CollectionMember.collection_id == Collection.id, CollectionMember.user_id == user_id)
-    return select(Collection.id).where(or_(Collection.owner_id == user_id, member))
+    return select(Collection.id).where(Collection.removing_at.is_(None), or_(Collection.owner_id == user_id, member))
 
 
 def writable_ids(user_id: int) -> Select[int]:
-    """The ids of the collections `user_id` may change, for `.in_(…)`."""
+    """The ids of the collections `user_id` may change, for `.in_(…)`; none that is being removed."""
     member = exists().where(
         CollectionMember.collection_id == Collection.id,
         CollectionMember.user_id == user_id,
         CollectionMember.can_write,
     )
-    return select(Collection.id).where(or_(Collection.owner_id == user_id, member))
+    return select(Collection.id).where(Collection.removing_at.is_(None), or_(Collection.owner_id == user_id, member))
 
 
 def list_collections(session: Session, user_id: int) -> list[CollectionRow]:
@@ -58,7 +69,22 @@ def list_collections(session: Session, user_id: int) -> list[CollectionRow]:
 
 def list_scanned(session: Session) -> list[CollectionRow]:
     """Every collection that has a folder, whoever owns it: for the worker, never for a page."""
-    return _rows(session, Collection.root.is_not(None))
+    return _rows(session, Collection.root.is_not(None) & Collection.removing_at.is_(None))
+
+
+def list_removing(session: Session, owner_id: int) -> list[CollectionRow]:
+    """The owner's collections that are being removed; `documents` counts what is left, tombstones aside."""
+    return _rows(session, (Collection.owner_id == owner_id) & Collection.removing_at.is_not(None))
+
+
+def list_watched(session: Session) -> list[tuple[int, str]]:
+    """(id, root) of every folder that is to be watched, whoever owns it: for the worker, never for a page."""
+    rows = session.execute(
+        select(Collection.id, Collection.root)
+        .where(Collection.kind == "folder", Collection.removing_at.is_(None))
+        .order_by(Collection.id)
+    )
+    return [(row.id, cast("str", row.root)) for row in rows]
 
 
 def get_collection(session: Session, user_id: int, collection_id: int, *, to_change: bool = False) -> CollectionRow:
@@ -75,8 +101,8 @@ def get_collection(session: Session, user_id: int, collection_id: int, *, to_cha
 
 
 def find_collection(session: Session, collection_id: int) -> CollectionRow | None:
-    """One collection, whoever owns it: for the worker, never for a page."""
-    return next(iter(_rows(session, Collection.id == collection_id)), None)
+    """One collection, whoever owns it, unless it is being removed: for the worker, never for a page."""
+    return next(iter(_rows(session, (Collection.id == collection_id) & Collection.removing_at.is_(None))), None)
 
 
 def library_id(session: Session, user_id: int, now: datetime) -> int:
@@ -119,9 +145,34 @@ def remove_collection(session: Session, collection_id: int) -> None:
     session.execute(delete(Collection).where(Collection.id == collection_id))
 
 
-def mark_scanned(session: Session, collection_id: int, now: datetime) -> None:
-    """Notes when the folder was last compared with the database."""
-    session.execute(update(Collection).where(Collection.id == collection_id).values(scanned_at=now))
+def mark_scanned(session: Session, collection_id: int, change: Mapping[str, int], now: datetime) -> None:
+    """Notes when the folder was last compared with the database, and what that changed where it did."""
+    values: dict[str, Any] = {"scanned_at": now}
+    if any(change.values()):
+        values |= {"changed_at": now, "change": dict(change)}
+    session.execute(update(Collection).where(Collection.id == collection_id).values(values))
+
+
+def mark_removing(session: Session, collection_id: int, now: datetime) -> None:
+    """Hides a collection with its documents from everyone, until they and it are gone."""
+    session.execute(update(Collection).where(Collection.id == collection_id).values(removing_at=now))
+
+
+def is_removing(session: Session, collection_id: int) -> bool:
+    """Whether it is there and being removed."""
+    query = exists().where(Collection.id == collection_id, Collection.removing_at.is_not(None))
+    return bool(session.scalar(select(query)))
+
+
+def set_watch(session: Session, collection_id: int, state: WatchState | None) -> None:
+    """Notes how a folder's changes become known."""
+    session.execute(update(Collection).where(Collection.id == collection_id).values(watch=state))
+
+
+def set_patterns(session: Session, collection_id: int, include: Sequence[str], exclude: Sequence[str]) -> None:
+    """Stores which of a folder's files are wanted."""
+    values = {"include": list(include), "exclude": list(exclude)}
+    session.execute(update(Collection).where(Collection.id == collection_id).values(values))
 
 
 def _rows(session: Session, condition: ColumnElement[bool]) -> list[CollectionRow]:
@@ -141,6 +192,12 @@ def _rows(session: Session, condition: ColumnElement[bool]) -> list[CollectionRo
             documents=documents,
             scanned_at=row.scanned_at,
             created_at=row.created_at,
+            include=tuple(row.include or ()),
+            exclude=tuple(row.exclude or ()),
+            watch=cast("WatchState | None", row.watch),
+            changed_at=row.changed_at,
+            change=row.change,
+            removing=row.removing_at is not None,
         )
         for row, documents in session.execute(select(Collection, living).where(condition).order_by(Collection.id))
     ]

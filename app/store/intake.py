@@ -220,6 +220,12 @@ def ids_in_collection(session: Session, collection_id: int) -> list[int]:
     return list(session.scalars(select(Document.id).where(Document.collection_id == collection_id)))
 
 
+def some_in_collection(session: Session, collection_id: int, limit: int) -> list[int]:
+    """At most `limit` documents of a collection, tombstones included."""
+    query = select(Document.id).where(Document.collection_id == collection_id).order_by(Document.id).limit(limit)
+    return list(session.scalars(query))
+
+
 def upload_shas(session: Session) -> set[str]:
     """The content hashes that living uploads need a stored file of."""
     query = select(Document.sha256).where(Document.source == "upload", Document.deleted_at.is_(None)).distinct()

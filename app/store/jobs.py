@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 
 from app.store.models.library import Document, Job
 
-JobKind = Literal["ingest", "embed", "scan"]
+JobKind = Literal["ingest", "embed", "scan", "remove"]
 
 MAX_ATTEMPTS = 3
 LIVE = ("queued", "running")
@@ -47,7 +47,8 @@ class NewJob:
 
 @dataclass(frozen=True, slots=True)
 class ScanState:
-    """The newest scan of a collection: state (queued, running, done, failed), result, error code."""
+    """The newest scan of a collection: its state (queued, running, done, failed), and what the newest one that ended
+    came to: result, error code."""
 
     state: str
     result: Mapping[str, Any]
@@ -254,9 +255,14 @@ def scan_key(collection_id: int) -> str:
 
 
 def scan_state(session: Session, collection_id: int) -> ScanState | None:
-    """The collection's newest scan, None before the first."""
-    job = session.scalar(select(Job).where(Job.dedup_key == scan_key(collection_id)).order_by(Job.id.desc()).limit(1))
-    return job and ScanState(job.state, dict(job.payload.get("result", {})), job.error, job.finished_at)
+    """The collection's newest scan, None before the first. While one is asked for or going on, result and error are
+    those of the one before."""
+    query = select(Job).where(Job.dedup_key == scan_key(collection_id)).order_by(Job.id.desc())
+    found = list(session.scalars(query.limit(2)))
+    if not found:
+        return None
+    ended = next((job for job in found if job.state not in LIVE), found[0])
+    return ScanState(found[0].state, dict(ended.payload.get("result", {})), ended.error, ended.finished_at)
 
 
 def pending(session: Session) -> int:

@@ -188,7 +188,7 @@ def _folder(services: Services, row: CollectionRow, scan: ScanState | None) -> F
     if scan is not None and row.kind != "sample":  # what Docent's own folder holds besides is nobody's concern
         words += _skipped_words(scan.result, catalog)
     problem = ""
-    if scan is not None and scan.state == "failed" and scan.error:
+    if scan is not None and scan.error:
         key = f"errors.{scan.error}"
         problem = catalog.t(key, path=row.root) if catalog.has(key) else catalog.t("library.folder_missing")
     return Folder(

@@ -32,7 +32,7 @@ def test_a_folder_is_read_once_and_a_second_scan_changes_nothing(settings: Setti
         assert {row.status for row in before} == {"ready"}
         again = library.scan(collection_id)
         assert again.result == {
-            "added": 0, "changed": 0, "renamed": 0, "removed": 0, "unchanged": 2, "skipped": {}
+            "added": 0, "changed": 0, "renamed": 0, "removed": 0, "unchanged": 2, "moving": 0, "skipped": {}
         }  # fmt: skip
         assert library.rows() == before
         assert_sound(library)
@@ -159,12 +159,12 @@ def test_secrets_tools_and_binaries_are_passed_over_and_counted(settings: Settin
     (root / "deploy.txt").write_text("-----BEGIN OPENSSH PRIVATE KEY-----\nCANARY\n")
     (root / "photo.jpg").write_bytes(b"\xff\xd8\xff" + bytes(500))
     (root / "core").write_bytes(bytes(range(256)) * 8)
-    (root / "plan.xlsx").write_bytes(b"PK\x03\x04" + bytes(range(256)) * 8)
+    (root / "plan.ppt").write_bytes(b"PK\x03\x04" + bytes(range(256)) * 8)
     with IngestLibrary(settings).start() as library:
         skipped = library.scan_state(watch(library, root)).result["skipped"]
-        assert library.paths() == ["a.md", "plan.xlsx"]
+        assert library.paths() == ["a.md", "plan.ppt"]
         assert skipped == {"hidden": 2, "secret": 7, "tooling": 2, "unsupported": 2}
-        assert next(row.error for row in library.rows() if row.path == "plan.xlsx") == "unsupported"
+        assert next(row.error for row in library.rows() if row.path == "plan.ppt") == "unsupported"
         assert found(library, "canary") == set()
 
 

@@ -59,6 +59,7 @@ def test_removing_a_folder_takes_its_documents_and_touches_no_file(settings: Set
         collection_id = watch(library, root)
         library.folders.remove(USER, collection_id)
         assert [row.id for row in library.rows()] == [upload]
+        library.settle()
         assert found(library, "apples") == {upload}
         assert sorted(os.listdir(root)) == ["a.md", "b.md"]
         assert_sound(library)
@@ -102,4 +103,5 @@ def test_the_manual_is_added_and_removed_as_a_sample(settings: Settings) -> None
         assert sum(path.endswith(".md") for path in paths) == expected + 1
         library.folders.remove(USER, collection_id)
         assert library.rows() == []
+        library.settle()
         assert_sound(library)

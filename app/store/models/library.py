@@ -37,6 +37,17 @@ class Collection(Base):
     """The folder's absolute path, for `folder` and `sample`."""
     scanned_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
     created_at: Mapped[datetime] = mapped_column(UtcDateTime)
+    include: Mapped[list[str] | None] = mapped_column(JSON)
+    """Patterns of what a folder's files have to be; None or empty: anything."""
+    exclude: Mapped[list[str] | None] = mapped_column(JSON)
+    """Patterns of what is left out."""
+    watch: Mapped[str | None] = mapped_column(String(20))
+    """How changes become known: `watching`, `remote`, `limit` or `missing`; None before a worker looked."""
+    changed_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    change: Mapped[dict[str, int] | None] = mapped_column(JSON)
+    """What the newest scan that found a difference did: added, changed, renamed, removed."""
+    removing_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    """Since when its documents are being taken out: nobody sees them any more."""
 
 
 class CollectionMember(Base):

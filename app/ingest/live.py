@@ -1,0 +1,229 @@
+"""Watched folders in step with the disk: what is watched, when a scan is due, and what the folder's row says of it.
+
+Owns that decision for every folder. Being told is `app.ingest.notify`'s, comparing `app.ingest.scan`'s: a change only
+makes a scan due, so nothing hangs on which changes the system tells. Called by `app.ingest.folder_work`: `step` on one
+thread, the rest from any.
+"""
+
+import logging
+import os
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from app.clock import Clock
+from app.ingest.filenames import skip_reason
+from app.ingest.folders import Walk
+from app.ingest.notify import FolderWatch, Notifying, WatchRefusedError, is_remote
+from app.ingest.patterns import Patterns
+from app.logs import kv
+from app.store import collections, jobs
+from app.store.collections import WatchState
+from app.store.engine import Database, Session
+
+LOOK_S = 1.0
+"""How often it is asked which folders there are and whether each is the one it was."""
+
+FIRST_S = 2.0
+"""When a folder is scanned for its watch, should nobody else have asked for a scan."""
+
+AGAIN_S = 0.4
+"""When a file that is being written is looked at again."""
+
+REST_SHARE = 4
+"""A scan rests as many times as long as it took before a change makes another one: in a folder in which something
+changes all the time, one fifth of the time is spent on it."""
+
+REST_MOST_S = 30.0
+
+_log = logging.getLogger("app.ingest")
+
+
+@dataclass(slots=True)
+class _Folder:
+    """A folder that is to be watched."""
+
+    root: Path
+    identity: tuple[int, int] | None = None
+    watch: FolderWatch | None = None
+    watched: dict[str, tuple[int, int]] | None = None
+    """What the watch covers, as the walk saw it."""
+    patterns: Patterns = field(default_factory=Patterns)
+    state: WatchState | None = None
+    due: float | None = None
+    rests_until: float = 0.0
+
+
+class LiveFolders:
+    """Watches folders and asks for their scans.
+
+    Args:
+        wake: Told that a scan was queued, or that a step is due.
+    """
+
+    def __init__(self, database: Database, clock: Clock, notifying: Notifying, wake: Callable[[], None]) -> None:
+        self._database = database
+        self._clock = clock
+        self._notifying = notifying
+        self._wake = wake
+        self._lock = threading.RLock()
+        self._folders: dict[int, _Folder] = {}
+        self._looked = float("-inf")
+        self._closed = False
+
+    def step(self) -> float:
+        """Looks after every folder, queues the scans that are due; returns the seconds until the next step."""
+        now = self._clock.monotonic()
+        if now - self._looked >= LOOK_S:
+            self._looked = now
+            self._look()
+        with self._lock:
+            due = [number for number, folder in self._folders.items() if folder.due is not None and folder.due <= now]
+        if due:
+            self._queue(due)
+        with self._lock:
+            soonest = [folder.due for folder in self._folders.values() if folder.due is not None]
+        return max(0.02, min([LOOK_S, *(when - self._clock.monotonic() for when in soonest)]))
+
+    def walked(self, collection_id: int, root: Path, found: Walk, patterns: Patterns) -> None:
+        """A scan saw these directories: they are what is watched from now on. Where they are not the same as before,
+        another scan finds what changed before the watch was there."""
+        with self._lock:
+            if self._closed:
+                return
+            folder = self._folders.setdefault(collection_id, _Folder(root))
+            folder.patterns = patterns
+            if folder.watched == found.folders and folder.watch is not None:
+                return
+            self._close(folder)
+            folder.watched = found.folders
+            folder.identity = found.folders.get("")
+            names = [str(folder.root / name) for name in found.folders]
+            try:
+                notifier = self._notifying(names)
+            except WatchRefusedError as error:
+                folder.due = None
+                self._state(collection_id, folder, "limit", reason=str(error))
+                return
+            folder.watch = FolderWatch(notifier, lambda paths: self._changed(collection_id, paths), str(collection_id))
+            self._state(collection_id, folder, "remote" if is_remote(folder.root) else "watching")
+            folder.due = self._clock.monotonic()
+        self._wake()
+
+    def scanned(self, collection_id: int, seconds: float, *, moving: bool) -> None:
+        """A scan took so long, and left something for the next look or not."""
+        with self._lock:
+            folder = self._folders.get(collection_id)
+            if folder is None:
+                return
+            now = self._clock.monotonic()
+            folder.rests_until = now + min(REST_MOST_S, seconds * REST_SHARE)
+            if moving:
+                self._make_due(folder, max(AGAIN_S, seconds))
+        if moving:
+            self._wake()
+
+    def close(self) -> None:
+        """Ends every watch. Blocks for a moment."""
+        with self._lock:
+            self._closed = True
+            folders = list(self._folders.values())
+            self._folders.clear()
+        watches = [folder.watch for folder in folders if folder.watch is not None]
+        for watch in watches:
+            watch.close()
+        for watch in watches:
+            watch.join()
+
+    def _look(self) -> None:
+        wanted = dict(self._database.read(collections.list_watched))
+        with self._lock:
+            gone = [self._folders.pop(number) for number in list(self._folders) if number not in wanted]
+            for number, root in wanted.items():
+                if number not in self._folders:
+                    # Its watch comes with the scan that the worker's start, or whoever added it, asked for.
+                    self._folders[number] = _Folder(Path(root), due=self._clock.monotonic() + FIRST_S)
+            here = list(self._folders.items())
+        for folder in gone:
+            self._close(folder)
+        for number, folder in here:
+            self._check(number, folder)
+
+    def _check(self, collection_id: int, folder: _Folder) -> None:
+        """Notices a folder that went, came back, or is another one now (a disk that was mounted)."""
+        identity = None
+        with suppress(OSError):
+            info = folder.root.stat()
+            identity = info.st_dev, info.st_ino
+        with self._lock:
+            if identity is None:
+                if folder.state != "missing":
+                    self._close(folder)
+                    folder.watched = folder.identity = None
+                    self._state(collection_id, folder, "missing")
+                    self._make_due(folder, 0)
+            elif folder.state == "missing" or (folder.identity is not None and folder.identity != identity):
+                self._close(folder)
+                folder.watched, folder.identity, folder.state = None, identity, None
+                self._make_due(folder, 0)
+
+    def _changed(self, collection_id: int, paths: set[str]) -> None:
+        with self._lock:
+            folder = self._folders.get(collection_id)
+            if folder is None or not any(_is_of_interest(folder, path) for path in paths):
+                return
+            self._make_due(folder, 0)
+        self._wake()
+
+    def _make_due(self, folder: _Folder, delay_s: float) -> None:
+        now = self._clock.monotonic()
+        when = max(now + delay_s, folder.rests_until)
+        folder.due = when if folder.due is None else min(folder.due, when)
+
+    def _queue(self, due: list[int]) -> None:
+        """Queues scans. One that is being made already may have passed what changed: then it is asked for again."""
+
+        def work(session: Session) -> list[int]:
+            now = self._clock.now()
+            return [number for number in due if jobs.enqueue(session, [jobs.scan_job(number)], now)]
+
+        queued = set(self._database.write(work))
+        with self._lock:
+            for number in due:
+                folder = self._folders.get(number)
+                if folder is not None:
+                    folder.due = None if number in queued else self._clock.monotonic() + AGAIN_S
+        if queued:
+            self._wake()
+
+    def _state(self, collection_id: int, folder: _Folder, state: WatchState, reason: str | None = None) -> None:
+        """Notes and says how changes become known, once for each time that this changes."""
+        if folder.state == state:
+            return
+        folder.state = state
+        self._database.write(lambda session: collections.set_watch(session, collection_id, state))
+        level = logging.WARNING if state in ("limit", "missing") else logging.INFO
+        count = len(folder.watched or ())
+        _log.log(level, kv("folder_watch", collection=collection_id, state=state, folders=count, reason=reason))
+
+    def _close(self, folder: _Folder) -> None:
+        watch, folder.watch = folder.watch, None
+        if watch is not None:
+            watch.close()
+
+
+def _is_of_interest(folder: _Folder, path: str) -> bool:
+    """Whether a change there may concern a document: neither hidden, nor a key, nor left out."""
+    try:
+        relative = Path(path).relative_to(folder.root)
+    except ValueError:
+        return False
+    if any(skip_reason(part, is_dir=True) is not None for part in relative.parts):
+        return False
+    if not relative.parts:
+        return True
+    if skip_reason(relative.name, is_dir=False) is not None and not os.path.isdir(path):
+        return False
+    return not folder.patterns.excludes_below(relative.as_posix())
