@@ -45,6 +45,7 @@ from app.search.vectors import VectorIndex
 from app.settings import Settings
 from app.store.engine import Database
 from app.store.migrate import migrate
+from app.store.settings import Snapshots
 from app.turns.drafts import DraftWriter
 from app.turns.registry import TurnRegistry
 from app.turns.settle import sweep_at_start
@@ -130,6 +131,7 @@ def create_app(  # noqa: PLR0913 - one override for each part that a test may re
         guard_environment=environment,
         guard_backends=Backends(probe_with(clients), clock),
         proxy_guard=ProxyGuard(guard_log),
+        snapshots=Snapshots(database),
         metrics=counted,
     )
     respond = ErrorResponses(catalog, error_pages(catalog))

@@ -5,6 +5,7 @@ Owns noticing that. Used by the `/v1` routes, where an answer is the client's al
 """
 
 import asyncio
+import math
 
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
@@ -26,18 +27,26 @@ class LeavableResponse(Response):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One response. What `work` raises is raised, but for a connection that broke."""
 
-        async def patient(message: Message) -> None:
-            async with asyncio.timeout(self.stall_s):
-                await send(message)
+        loop, sending_since = asyncio.get_running_loop(), math.inf
 
-        working = asyncio.create_task(self.work(scope, receive, patient))
-        gone = asyncio.create_task(until_gone(receive))
+        async def noted(message: Message) -> None:
+            nonlocal sending_since
+            sending_since = loop.time()
+            await send(message)
+            sending_since = math.inf
+
+        async def stalled() -> None:
+            while loop.time() - sending_since < self.stall_s:  # noqa: ASYNC110 - a clock per message costs more
+                await asyncio.sleep(self.stall_s / 4)
+
+        working = asyncio.create_task(self.work(scope, receive, noted))
+        others = asyncio.create_task(until_gone(receive)), asyncio.create_task(stalled())
         try:
-            await asyncio.wait({working, gone}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({working, *others}, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            working.cancel()
-            gone.cancel()
-            results = await asyncio.gather(working, gone, return_exceptions=True)
+            for task in (working, *others):
+                task.cancel()
+            results = await asyncio.gather(working, *others, return_exceptions=True)
             self.ended()
         if isinstance(results[0], Exception) and not isinstance(results[0], OSError):
             raise results[0]

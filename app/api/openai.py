@@ -25,7 +25,6 @@ from app.guard.proxy import NO_MODEL, Judged
 from app.logs import kv
 from app.settings import Settings
 from app.store import collections
-from app.store.settings import effective
 from app.upstream.client import Endpoint, endpoint_from
 from app.upstream.failures import UpstreamError
 from app.upstream.models import fetch_models
@@ -90,7 +89,7 @@ async def _complete(request: Request, services: Services, user_id: int, session:
     if body is not None and (model := _model_of(services, body)).startswith(PREFIX):
         asked = await _library_question(services, user_id, model, body)
         return await openai_library.answer(services, user_id, asked)
-    settings = await services.database.aread(lambda reading: effective(reading, services.settings))
+    settings = await services.snapshots.current(services.settings)
     endpoint = endpoint_from(settings)
     if endpoint is None:
         raise OpenAiError(404, "model_not_found", catalog.t("openai.no_endpoint"))
@@ -196,7 +195,7 @@ async def _library_question(
 async def _models(services: Services, user_id: int) -> list[dict[str, Any]]:
     rows = await services.database.aread(lambda session: collections.list_collections(session, user_id))
     own = [_entry(PREFIX + row.slug, int(row.created_at.timestamp()), "docent") for row in rows]
-    settings = await services.database.aread(lambda session: effective(session, services.settings))
+    settings = await services.snapshots.current(services.settings)
     endpoint = endpoint_from(settings)
     if endpoint is None:
         return own

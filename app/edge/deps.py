@@ -25,6 +25,7 @@ from app.rag.pieces import ChatFn
 from app.settings import Settings
 from app.store.engine import Database
 from app.store.loop_guard_log import Environment
+from app.store.settings import Snapshots
 from app.turns.drafts import DraftWriter
 from app.turns.registry import TurnRegistry
 from app.upstream.client import ClientPool
@@ -56,6 +57,7 @@ class Services:
     guard_environment: Environment
     guard_backends: Backends
     proxy_guard: ProxyGuard
+    snapshots: Snapshots
     metrics: Metrics
 
 

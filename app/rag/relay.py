@@ -10,6 +10,8 @@ import json
 from collections.abc import Mapping
 from typing import Any, cast
 
+import orjson
+
 from app.rag.pieces import Strip
 from app.rag.scaffolding import ScaffoldingFilter
 
@@ -181,9 +183,12 @@ def _clean_error(reply: dict[str, Any]) -> bool:
 
 def _object(payload: bytes) -> dict[str, Any] | None:
     try:
-        value: object = json.loads(payload)
-    except (ValueError, RecursionError):
-        return None
+        value: object = orjson.loads(payload)
+    except orjson.JSONDecodeError:
+        try:  # half characters and what else only the slow one takes
+            value = json.loads(payload)
+        except (ValueError, RecursionError):
+            return None
     return cast("dict[str, Any]", value) if isinstance(value, dict) else None
 
 

@@ -46,6 +46,8 @@ class Database:
         if parsed.get_backend_name() != "sqlite" or not parsed.database or parsed.database == ":memory:":
             raise ValueError("DATABASE_URL must be a sqlite file: sqlite:///path/to/docent.db")
         self.url = url
+        self.writes = 0
+        """How many transactions were committed here; what was read before another one may have changed since."""
         self.path = Path(parsed.database)
         self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._writer = create_engine(url, poolclass=SingletonThreadPool)
@@ -104,8 +106,11 @@ class Database:
         return self._queue.submit(self._transact, work)
 
     def _transact(self, work: Callable[[Session], T]) -> T:
-        with Session(self._writer, expire_on_commit=False) as session, session.begin():
-            return work(session)
+        try:
+            with Session(self._writer, expire_on_commit=False) as session, session.begin():
+                return work(session)
+        finally:
+            self.writes += 1
 
 
 def _configure(engine: Engine, begin: str, pragmas: tuple[str, ...]) -> None:

@@ -16,6 +16,7 @@ from sqlalchemy.orm import Session
 
 from app.logs import kv, redactor
 from app.settings import EDITABLE, SECRET, Settings
+from app.store.engine import Database
 from app.store.models.setup import Setting
 
 _log = logging.getLogger(__name__)
@@ -51,6 +52,24 @@ def effective(session: Session, settings: Settings) -> Settings:
         return settings
     # Not model_copy: it would count the stored fields as set, and `is_locked` would take them for the environment's.
     return Settings.model_construct(settings.model_fields_set, **{**dict(settings), **stored})
+
+
+class Snapshots:
+    """The snapshot in effect, read again only where something was written since: a request of another program must not
+    wait for a thread each time. Belongs to one event loop."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._known: tuple[Settings, int, Settings] | None = None
+
+    async def current(self, settings: Settings) -> Settings:
+        """`effective` for the environment's `settings`."""
+        if self._known is not None and self._known[0] is settings and self._known[1] == self._database.writes:
+            return self._known[2]
+        writes = self._database.writes
+        snapshot = await self._database.aread(lambda session: effective(session, settings))
+        self._known = settings, writes, snapshot
+        return snapshot
 
 
 def put(session: Session, changes: Mapping[str, object], user_id: int, now: datetime) -> None:

@@ -260,10 +260,8 @@ def test_what_a_note_came_to_is_in_the_log(docent: Docent, streamed: bool, tools
         ("delivered", "changed"),
     ]
     assert (first.prompt_tokens, first.completion_tokens) == (90, 7)
-    assert first.seconds is not None
-    assert 0 < first.seconds < 20
-    assert first.session_hash is not None
-    assert first.session_hash == second.session_hash
+    assert 0 < (first.seconds or 0) < 20
+    assert (first.session_hash, first.session_hash is None) == (second.session_hash, False)
     assert (first.path, first.mode, first.detector, first.action) == ("proxy", "note", "loop", "note")
 
 
