@@ -4,25 +4,30 @@
 
 Prints `name value limit`; 1 when a limit is missed. The mock, Docent and the client are three processes, and the client
 is the same for both ways: a kept connection that asks directly and through Docent in turn, ten messages each time. The
-processor's time is that of all three, so what Docent adds is the difference of two runs of the same streams.
+processor's time is that of all three, so what Docent adds is the difference of two runs of the same streams; `pipe` is
+a program that only copies bytes, measured the same way, which is what this machine charges for being in between.
 """
 
 import argparse
 import http.client
 import json
+import socket
 import statistics
+import subprocess
 import sys
 import tempfile
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from tests.bench.stream_bench import mock_model
 from tests.e2e.mock_flows import SLOW_WORDS
-from tests.server import ServerProcess
+from tests.server import ROOT, ServerProcess, free_port
+from tests.waiting import until
 
 FIRST_BYTE_LIMIT_MS = 3.0
 CPU_LIMIT_US = 100.0
@@ -46,6 +51,11 @@ def main() -> int:
         assert docent.process is not None
         figures += first_bytes(mock, docent.url, options.requests)
         processes = [docent.process.pid, listening_pid(mock)]
+        with bare_pipe(mock) as (pipe, pid):
+            one = [pid, processes[1]]
+            figures += [
+                (name, value, None) for name, value, _ in per_token(mock, pipe, one, options.streams, "pipe", None)
+            ]
         for name, tools in (("filtered", None), ("with_tools", TOOLS)):
             figures += per_token(mock, docent.url, processes, options.streams, name, tools)
     for name, value, limit in figures:
@@ -118,6 +128,25 @@ def run_streams(url: str, body: bytes, streams: int) -> None:
         reader.start()
     for reader in readers:
         reader.join()
+
+
+@contextmanager
+def bare_pipe(mock: str) -> Generator[tuple[str, int]]:
+    """A running pipe to the mock: its address and process."""
+    port = free_port()
+    command = [sys.executable, "-m", "tests.bench.bare_pipe", str(port), str(urlsplit(mock).port)]
+    process = subprocess.Popen(command, cwd=ROOT)
+    try:
+        until(lambda: is_open(port), "the pipe listens")
+        yield f"http://127.0.0.1:{port}", process.pid
+    finally:
+        process.kill()
+        process.wait()
+
+
+def is_open(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 def cpu_s(processes: Sequence[int]) -> float:
