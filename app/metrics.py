@@ -64,6 +64,8 @@ class Metrics:
         self._documents = Counter("docent_ingest_documents", "Documents read.", ("outcome",), registry=registry)
         self._reading = _seconds("docent_ingest_document", "From taking up to findable.", DOCUMENT_S, registry)
         self._waiting = Gauge("docent_ingest_queue", "Jobs that wait or run.", registry=registry)
+        self._children: dict[tuple[str, ...], Counter] = {}
+        """Of the two that are counted within a request: asking for a child by its labels costs as much as counting."""
         self._begin_at_zero()
 
     def turn_ended(self, line: Mapping[str, Any]) -> None:
@@ -87,11 +89,17 @@ class Metrics:
 
     def guard_scanned(self, path: str, mode: str) -> None:
         """One request or round that the loop guard looked at."""
-        self._scans.labels(path, mode).inc()
+        child = self._children.get((path, mode))
+        if child is None:
+            child = self._children[path, mode] = self._scans.labels(path, mode)
+        child.inc()
 
     def guard_tripped(self, detector: str, path: str, action: str) -> None:
         """One decision of the loop guard, one that was only observed included."""
-        self._trips.labels(detector, path, action).inc()
+        child = self._children.get((detector, path, action))
+        if child is None:
+            child = self._children[detector, path, action] = self._trips.labels(detector, path, action)
+        child.inc()
 
     def proxy_ended(self, outcome: str, stripped: int = 0) -> None:
         """One request passed on by `/v1`, with its log line; `stripped` characters were taken out of the answer."""
