@@ -52,7 +52,7 @@ from app.turns.settle import sweep_at_start
 from app.upstream.client import ClientPool, endpoint_from
 from app.upstream.discovery import USUAL_PORTS
 from app.web import chats as chat_fragments
-from app.web import folders, guard_panel, library, pages, queries, reader, receipts
+from app.web import folder_page, folders, guard_panel, library, pages, queries, reader, receipts
 from app.web import settings as settings_page
 from app.web.error_pages import error_pages
 from app.web.static import static_app
@@ -74,6 +74,7 @@ ROUTES = (
     reader,
     library,
     folders,
+    folder_page,
     settings_page,
     guard_panel,
     pages,

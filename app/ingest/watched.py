@@ -6,15 +6,17 @@ environment (`WATCH_DIRS`) are made at start and cannot be removed in the page.
 
 import logging
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
 from app.clock import Clock
 from app.errors import AppError, ConflictError, InvalidInputError
-from app.ingest.folders import check_root
+from app.ingest.folders import check_root, walk
+from app.ingest.patterns import Patterns
 from app.logs import kv
 from app.settings import ROOT, Settings
-from app.store import collections, jobs, removals
+from app.store import collections, intake, jobs, removals
 from app.store.engine import Database, Session
 from app.store.models.setup import LOCAL_USER_ID
 
@@ -25,6 +27,15 @@ SAMPLE_ONLY = ("README.md", "docs")
 _log = logging.getLogger("app.ingest")
 
 T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class PatternsPreview:
+    """What patterns would do: files wanted, documents that would go, files that would come."""
+
+    files: int
+    going: int
+    coming: int
 
 
 class WatchedFolders:
@@ -120,6 +131,45 @@ class WatchedFolders:
             removals.begin(session, row, self._clock.now())
 
         self._done(stop)
+
+    def preview(self, user_id: int, collection_id: int, patterns: Patterns) -> PatternsPreview:
+        """What patterns would do, by the names that lie in the folder now. Walks it: blocks.
+
+        Raises:
+            NotFoundError: when the collection is not the user's to change.
+            InvalidInputError: `collection_without_folder`.
+            FolderError: when the folder can't be read.
+        """
+        row, known = self._database.read(lambda session: self._known(session, user_id, collection_id))
+        found = walk(Path(row.root or ""), without=self._settings.data_dir, patterns=patterns)
+        paths = {file.path for file in known}
+        going = sum(not file.is_removed and file.path not in found.files for file in known)
+        return PatternsPreview(len(found.files), going, sum(path not in paths for path in found.files))
+
+    def set_patterns(self, user_id: int, collection_id: int, patterns: Patterns) -> None:
+        """Stores which files of a folder are wanted, and asks for a scan.
+
+        Raises:
+            NotFoundError: when the collection is not the user's to change.
+            InvalidInputError: `collection_without_folder`.
+        """
+
+        def work(session: Session) -> None:
+            self._known(session, user_id, collection_id)
+            collections.set_patterns(session, collection_id, patterns.include, patterns.exclude)
+            # One that is going on has the old ones: it must not be taken for this one.
+            jobs.drop_key(session, jobs.scan_key(collection_id))
+            jobs.enqueue(session, [jobs.scan_job(collection_id)], self._clock.now())
+
+        self._done(work)
+
+    def _known(
+        self, session: Session, user_id: int, collection_id: int
+    ) -> tuple[collections.CollectionRow, list[intake.KnownFile]]:
+        row = collections.get_collection(session, user_id, collection_id, to_change=True)
+        if row.kind != "folder":
+            raise InvalidInputError("collection_without_folder")
+        return row, intake.list_files(session, collection_id)
 
     def is_locked(self, row: collections.CollectionRow) -> bool:
         """Whether the environment names this folder, so that the page may not remove it."""

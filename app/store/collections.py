@@ -6,6 +6,7 @@ Owns who may see and change which collection, as conditions in SQL that every ot
 
 import re
 import unicodedata
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -85,6 +86,15 @@ def list_watched(session: Session) -> list[tuple[int, str]]:
         .order_by(Collection.id)
     )
     return [(row.id, cast("str", row.root)) for row in rows]
+
+
+def stamp(session: Session, user_id: int) -> str:
+    """A short text that differs once a scan changed something in what the user may read, or a folder came, went, or is
+    watched in another way."""
+    query = select(Collection.id, Collection.changed_at, Collection.watch, Collection.removing_at)
+    member = exists().where(CollectionMember.collection_id == Collection.id, CollectionMember.user_id == user_id)
+    rows = session.execute(query.where(or_(Collection.owner_id == user_id, member)).order_by(Collection.id))
+    return f"{zlib.crc32(repr([tuple(row) for row in rows]).encode()):08x}"
 
 
 def get_collection(session: Session, user_id: int, collection_id: int, *, to_change: bool = False) -> CollectionRow:

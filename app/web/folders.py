@@ -4,41 +4,26 @@ Owns the fragments under `/ui/library/folders` and `/ui/library/sample`. What a 
 `app.ingest.watched`'s.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Form, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
-from app.catalog import Catalog
 from app.edge.deps import Services, ServicesDep, UserDep
 from app.edge.errors import error_message
 from app.edge.inputs import RowId
 from app.errors import AppError
-from app.store import collections, jobs
+from app.store import collections, jobs, removals
 from app.store.collections import CollectionRow
 from app.store.engine import Session
 from app.store.jobs import ScanState
+from app.store.removals import Removal
+from app.web import folders_view
+from app.web.folders_view import Folder
 from app.web.library_view import shown_name
 from app.web.templating import render_fragment, render_page
 
 router = APIRouter()
-
-
-@dataclass(frozen=True, slots=True)
-class Folder:
-    """A watched folder, or the sample (`root` empty)."""
-
-    id: int
-    name: str
-    root: str
-    facts: str
-    problem: str
-    emptied: bool
-    locked: bool
-    scanning: bool
-    sample: bool
 
 
 @router.get("/ui/library/folders", response_class=HTMLResponse)
@@ -47,6 +32,18 @@ def folders_fragment(services: ServicesDep, user_id: UserDep) -> HTMLResponse:
     values = context(services, user_id)
     response = render_fragment(services, "library/_folders.html", **values)
     response.headers["HX-Trigger"] = "library-work" if values["folders_busy"] else "library-work, library-changed"
+    return response
+
+
+@router.get("/ui/library/changes", response_class=HTMLResponse)
+def changes_fragment(services: ServicesDep, user_id: UserDep, seen: str = "") -> Response:
+    """Asked for by an open page: nothing (204) while no folder changed since `seen`; else the page is told to bring
+    what it shows anew."""
+    stamp = services.database.read(lambda session: collections.stamp(session, user_id))
+    if stamp == seen:
+        return Response(status_code=204)
+    response = render_fragment(services, "library/_changes.html", stamp=stamp)
+    response.headers["HX-Trigger"] = "library-changed, library-folders, library-work"
     return response
 
 
@@ -139,12 +136,15 @@ def add_sample(request: Request, services: ServicesDep, user_id: UserDep) -> Res
 
 def context(services: Services, user_id: int, *, notice: str = "", **changes: Any) -> dict[str, Any]:
     """What the folders' templates need."""
-    rows = services.database.read(lambda session: _read(session, user_id))
-    folders = [_folder(services, row, scan) for row, scan in rows if row.root is not None]
+    rows, leaving = services.database.read(lambda session: _read(session, user_id))
+    folders = [shown_folder(services, row, scan) for row, scan in rows if row.root is not None]
+    going = [folders_view.leaving(item, services.catalog) for item in leaving]
     return {
         "folders": folders,
-        "folders_busy": any(folder.scanning for folder in folders),
+        "removals": going,
+        "folders_busy": bool(going) or any(folder.scanning for folder in folders),
         "folders_hint": services.catalog.t("library.folders_hint", every=_every(services)),
+        "stamp": services.database.read(lambda session: collections.stamp(session, user_id)),
         "folder_notice": notice,
         "folder_error": "",
         "folder_path": "",
@@ -169,51 +169,16 @@ def _answer(
     return RedirectResponse("/library#folders", status_code=303)
 
 
-def _read(session: Session, user_id: int) -> list[tuple[CollectionRow, ScanState | None]]:
+def shown_folder(services: Services, row: CollectionRow, scan: ScanState | None) -> Folder:
+    """A folder as its row shows it."""
+    locked = services.folders.is_locked(row)
+    return folders_view.folder(row, scan, services.catalog, services.clock.now(), locked=locked)
+
+
+def _read(session: Session, user_id: int) -> tuple[list[tuple[CollectionRow, ScanState | None]], list[Removal]]:
     rows = collections.list_collections(session, user_id)
-    return [(row, jobs.scan_state(session, row.id) if row.root is not None else None) for row in rows]
-
-
-def _folder(services: Services, row: CollectionRow, scan: ScanState | None) -> Folder:
-    catalog = services.catalog
-    scanning = scan is not None and scan.state in ("queued", "running")
-    words = [catalog.t("library.folder_files", n=row.documents)]
-    if scanning:
-        words.append(catalog.t("library.folder_scanning"))
-    elif row.scanned_at is None:
-        words.append(catalog.t("library.folder_never"))
-    else:
-        when = catalog.when(row.scanned_at, services.clock.now())
-        words.append(catalog.t("library.folder_scanned", when=when))
-    if scan is not None and row.kind != "sample":  # what Docent's own folder holds besides is nobody's concern
-        words += _skipped_words(scan.result, catalog)
-    problem = ""
-    if scan is not None and scan.error:
-        key = f"errors.{scan.error}"
-        problem = catalog.t(key, path=row.root) if catalog.has(key) else catalog.t("library.folder_missing")
-    return Folder(
-        id=row.id,
-        name=shown_name(row.name),
-        root="" if row.kind == "sample" else shown_name(row.root or ""),
-        facts=" · ".join(words),
-        problem=problem,
-        emptied=scan is not None and scan.error == "folder_empty",
-        locked=services.folders.is_locked(row),
-        scanning=scanning,
-        sample=row.kind == "sample",
-    )
-
-
-def _skipped_words(result: Mapping[str, Any], catalog: Catalog) -> list[str]:
-    """How many entries the last scan passed over, and why, commonest first."""
-    skipped: Mapping[str, int] = result.get("skipped") or {}
-    commonest = sorted(skipped.items(), key=lambda item: (-item[1], item[0]))
-    parts = [
-        catalog.t(f"library.skipped_{reason}", n=count)
-        for reason, count in commonest
-        if count and catalog.has(f"library.skipped_{reason}")
-    ]
-    return [catalog.t("library.skipped", reasons=", ".join(parts))] if parts else []
+    scans = [(row, jobs.scan_state(session, row.id) if row.root is not None else None) for row in rows]
+    return scans, removals.list_removals(session, user_id)
 
 
 def _every(services: Services) -> str:
