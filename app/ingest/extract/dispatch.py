@@ -73,15 +73,22 @@ def _from(family: Family, *arguments: object) -> Extraction:
 
 
 def _attachment_reader(limits: SizeLimits) -> Callable[[bytes, str], Extraction]:
-    """Reads what hangs on a mail, as a file of that name would be read; mail in it is not, `eml` follows messages."""
+    """Reads what hangs on a mail, as a file of that name would be read, while all of it together stays within half of
+    what a document may hold. Mail under another name is read as text: `eml` follows messages."""
+    left = limits.max_chars // 2
 
     def read_part(data: bytes, name: str) -> Extraction:
+        nonlocal left
         if not data:
             raise IngestError("empty")
         family = sniff(data[:HEAD_BYTES], data, name)
         if family == "eml":
             family = "plain"
-        return _extract(data, family, name, limits, None)
+        extraction = _extract(data, family, name, limits, None)
+        if len(extraction.text) > left:
+            raise IngestError("too_long")
+        left -= len(extraction.text)
+        return extraction
 
     return read_part
 

@@ -29,6 +29,7 @@ MAX_DEPTH = 4
 ReadPart = Callable[[bytes, str], Extraction]
 """Reads an attachment's bytes under its name. Raises IngestError."""
 
+_MAX_NAMED = 200
 _SHOWN = ("From", "To", "Cc", "Date")
 _REASONS = {
     "unsupported": "not a kind that is read",
@@ -59,7 +60,10 @@ def extract_eml(data: bytes, read_part: ReadPart) -> Extraction:
     mail = _Mail(read_part)
     found = list(mail.message(message, 1))
     if mail.unread:
-        found += [heading(2, "Not read"), Found("list", 0, "\n".join(f"- {line}" for line in mail.unread))]
+        lines = [f"- {line}" for line in mail.unread[:_MAX_NAMED]]
+        if len(mail.unread) > _MAX_NAMED:
+            lines.append(f"- and {len(mail.unread) - _MAX_NAMED} more")
+        found += [heading(2, "Not read"), Found("list", 0, "\n".join(lines))]
     if not any(block.kind != "heading" for block in found):
         raise IngestError("no_text")
     text, blocks = assembled(found)

@@ -29,13 +29,17 @@ class CellReader:
     def text(self, cell: Element) -> str:
         """What a cell shows, on one line."""
         kind = cell.get("t", "n")
-        if kind == "inlineStr":
-            inline = child(cell, "is")
-            return _one_line(_plain(inline)) if inline is not None else ""
-        value, formula = child(cell, "v"), child(cell, "f")
-        raw = (value.text or "").strip() if value is not None else ""
+        raw = formula = ""
+        for part in cell:
+            name = local(part)
+            if name == "v":
+                raw = (part.text or "").strip()
+            elif name == "f":
+                formula = _one_line(part.text)
+            elif name == "is" and kind == "inlineStr":
+                return _one_line(_plain(part))
         if not raw:
-            return f"={_one_line(formula.text)}" if formula is not None and formula.text else ""
+            return f"={formula}" if formula else ""
         if kind == "s":
             index = int(raw)
             return _one_line(self._strings[index]) if 0 <= index < len(self._strings) else ""
