@@ -32,7 +32,9 @@ def mock() -> Iterator[MockLlm]:
 
 @pytest.fixture
 def client(settings: Settings, mock: MockLlm) -> Iterator[TestClient]:
-    fixed = settings.model_copy(update={"llm_base_url": mock.base_url, "llm_model": "private-model"})
+    fixed = settings.model_copy(
+        update={"llm_base_url": mock.base_url, "llm_model": "private-model", "retrieval_min_score": 0.01}
+    )
     with TestClient(create_app(fixed, embedder=WordEmbedder()), base_url=BASE) as client:
         yield client
 
