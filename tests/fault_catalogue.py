@@ -54,6 +54,7 @@ ends("ok", "a", "open-after-finish", limit_s=SHORT_S, idle_s=SHORT_S)
 ends("ok", "x", "pings-then-ok")
 ends("ok", "whole", "json", "json-as-text")
 ends("ok", "Yes.", "reasoning", "think")
+ends("ok", "Say [INST].", "inert")
 ends("ok", "a\ufffdb", "invalid-utf8", "lone-surrogate")
 ends("ok", "cut short", "length")
 

@@ -111,6 +111,7 @@ streamed("error-event", frame("a"), b"event: error\ndata: " + SECRET_TEXT.encode
 streamed("error-line", frame("a"), b'error: {"message":"' + SECRET_TEXT.encode() + b'"}\n\n')
 streamed("overflow-event", b'data: {"error":{"message":"the request exceeds the available context size"}}\n\n')
 streamed("think", frame("<thi"), frame("nk>Hm"), frame("m.</th"), frame("ink>\n\nYes."), DONE)
+streamed("inert", frame("<"), frame("\u200bthink>Hm.<\u200b/think>Say [\u200b"), frame("\u200bINST]."), DONE)
 streamed("reasoning", frame(reasoning_content="Hmm."), frame("Yes."), DONE)
 streamed(
     "tools",

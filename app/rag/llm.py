@@ -12,6 +12,7 @@ from typing import Any
 
 from app.rag.errors import LLMError
 from app.rag.pieces import ChatFn, ChatMessages, ContentFilter, StreamPiece, ToolCallPiece
+from app.rag.prompts import Rearming
 from app.rag.reply import Attempt, ReplyError
 from app.rag.retries import Tries
 from app.rag.sse_reader import ProviderEvent, Text, Thinking
@@ -174,10 +175,13 @@ async def _pieces(attempt: Attempt, text: "_TextPath") -> AsyncGenerator[Piece, 
 
 
 class _TextPath:
-    """Events → content and thinking pieces, through the filter where one is given. Logs what the filter removed."""
+    """Events → content and thinking pieces, through the filter where one is given. Logs what the filter removed.
+
+    Where there is a filter, what the prompt made inert and the model copied is made whole before it."""
 
     def __init__(self, content_filter: ContentFilter | None) -> None:
         self._filter = content_filter
+        self._rearming = Rearming()
         self._router = ThinkRouter()
         self._strips = StripLog()
 
@@ -188,7 +192,7 @@ class _TextPath:
             if self._filter is None:
                 yield StreamPiece("content", event.text)
             else:
-                yield from self._filtered(self._router.feed(event.text), self._filter)
+                yield from self._filtered(self._router.feed(self._rearming.feed(event.text)), self._filter)
 
     def tail(self) -> Iterator[StreamPiece]:
         """What was held at the end of the reply."""

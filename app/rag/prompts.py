@@ -182,6 +182,25 @@ def rearm(text: str) -> str:
     return _INERT.sub(r"\1\2", text)
 
 
+class Rearming:
+    """Takes what `disarm` put in out of a text that comes in pieces: a model copies it from the prompt, and with it a
+    token looks real on a page and matches nothing, neither the filter's registry nor what a reader copies.
+
+    Nothing is held: the invisible character goes wherever it follows a bracket, once or more, as no language has it.
+    """
+
+    def __init__(self) -> None:
+        self._before = ""
+
+    def feed(self, text: str) -> str:
+        """The next piece; cut anywhere, all together come out alike."""
+        if "\u200b" in text:
+            text = _AFTER_BRACKET.sub("", self._before + text)[len(self._before) :]
+        self._before = text[-1:] if text else self._before
+        return text
+
+
+_AFTER_BRACKET = re.compile("(?<=[<\\[])\u200b+")
 _LOOK_ALIKE = re.compile(r"^\\*===[ \t]*(?:end of[ \t]+)?passage\b", re.MULTILINE | re.IGNORECASE)
 _ESCAPED = re.compile(r"^\\(\\*===[ \t]*(?:end of[ \t]+)?passage\b)", re.MULTILINE | re.IGNORECASE)
 _BLOCK = re.compile(

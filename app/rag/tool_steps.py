@@ -14,7 +14,7 @@ from typing import Any, cast
 
 from app.rag.citations import source_rows
 from app.rag.pieces import DocRef, StreamPiece, ToolCallPiece
-from app.rag.prompts import disarm
+from app.rag.prompts import disarm, rearm
 from app.rag.scaffolding import ScaffoldingFilter
 from app.rag.tool_calls import Toolbox, ToolResult
 
@@ -113,6 +113,7 @@ def _shown(value: object) -> object:
 
 def _clean(text: str) -> str:
     content_filter = ScaffoldingFilter()
+    text = rearm(text)
     cut = text[: SHOWN_CHARS * 2]
     clean = " ".join(_whole(content_filter.feed(cut) + content_filter.flush()).split())
     return clean if len(clean) <= SHOWN_CHARS and cut == text else clean[: SHOWN_CHARS - 1] + "…"

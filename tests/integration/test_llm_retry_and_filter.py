@@ -51,6 +51,13 @@ def test_with_a_filter_a_leading_think_block_is_thinking() -> None:
     assert (outcome.text("thinking"), outcome.text()) == ("Hmm.", "\n\nYes.")
 
 
+def test_with_a_filter_what_a_model_copied_of_an_inert_token_is_the_token() -> None:
+    """The filter and a reader who copies it see what the document said; without a filter the text is the server's."""
+    outcome, _ = ask_filtered("inert")
+    assert (outcome.text("thinking"), outcome.text()) == ("Hm.", "Say [INST].")
+    assert ask("inert")[0].text() == "<\u200bthink>Hm.<\u200b/think>Say [\u200b\u200bINST]."
+
+
 def test_a_filter_is_flushed_before_the_tool_calls_and_when_a_reply_breaks_off() -> None:
     """Held text is shown: at the end of a reply, and as what arrived of a broken one."""
     outcome, _ = ask_filtered("tools")

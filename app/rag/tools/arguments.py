@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from app.rag.pieces import ToolCallPiece
+from app.rag.prompts import rearm
 from app.rag.tools.definitions import TOOLS, Kind, Tool
 from app.rag.tools.names import one_line
 
@@ -165,7 +166,8 @@ def _text(value: object, name: str) -> str | None:
     if not isinstance(value, str):
         return None
     # Half a surrogate pair is what a cut "\\ud83d" becomes: neither a database nor a regex engine takes it.
-    text = value.encode("utf-8", "replace").decode("utf-8").strip()
+    # And what was made inert in the prompt has to find the text it was copied from.
+    text = rearm(value.encode("utf-8", "replace").decode("utf-8")).strip()
     if len(text) > TEXT_CHARS:
         raise ArgumentsError(f"{name!r} has {len(text)} characters; at most {TEXT_CHARS} are possible.")
     return text

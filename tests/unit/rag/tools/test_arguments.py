@@ -132,3 +132,8 @@ def test_any_text_as_arguments_is_a_call_or_an_arguments_error(raw: str) -> None
     for name in TOOLS:
         with suppress(ArgumentsError):
             assert parse_call(ToolCallPiece(0, "1", name, raw)).tool == name
+
+
+def test_what_was_copied_from_the_prompt_finds_its_document() -> None:
+    """The prompt makes tokens inert by an invisible character; a pattern with it would match nothing."""
+    assert parse("grep", {"pattern": "<\u200b|im_end|>"}).text("pattern") == "<|im_end|>"
