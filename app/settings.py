@@ -54,7 +54,7 @@ class Settings(BaseSettings):
     question_max_chars: int = Field(default=32_000, ge=1)
 
     retrieval_top_k: int = Field(default=12, ge=1, le=100)
-    retrieval_min_score: float = Field(default=0.45, ge=0, le=1)
+    retrieval_min_score: float = Field(default=0.35, ge=0, le=1)
 
     agent_enabled: bool = True
     agent_max_rounds: int = Field(default=6, ge=1, le=25)

@@ -18,8 +18,9 @@ from app.store.among import values_of
 from app.store.models import Chunk
 from app.store.prepared import Prepared
 
+BY_WORDS = 100
 DEPTH = 50
-"""Places of each list that are fused."""
+"""Places of full text's list and of the vectors' that are weighed together."""
 
 OVERFETCH = 2
 """Vectors looked at per place wanted, since some belong to documents the user may not see."""
@@ -33,20 +34,25 @@ _ALLOWED = Prepared(select(_TABLE.sha256).where(_TABLE.document_id.in_(VISIBLE))
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A chunk, the text it shares with its duplicates, and the cosine where vectors led to it."""
+    """A chunk, the text it shares with its duplicates, and how well its words match where they led to it, 0..1."""
 
     chunk_id: int
     document_id: int
     sha256: str
-    cosine: float | None = None
+    strength: float = 0.0
 
 
-def by_words(session: Session, expression: str | None, scope: Scope) -> list[Candidate]:
-    """The chunks that fit a full-text expression, best first, the first of each text."""
+def by_words(session: Session, expression: str | None, ceiling: float, scope: Scope) -> list[Candidate]:
+    """The chunks that fit a full-text expression, best first, the first of each text; their strength is a share of
+    `ceiling`."""
     if expression is None:
         return []
-    ids = fulltext.search(session, expression, scope, DEPTH)
-    found = {row[0]: Candidate(*row) for row in _BY_ID.rows(session, {"ids": json.dumps(ids)})}
+    ids = fulltext.search(session, expression, scope, BY_WORDS)
+    listed = json.dumps(list(ids))
+    found = {
+        row[0]: Candidate(*row, strength=min(1.0, ids[row[0]] / ceiling))
+        for row in _BY_ID.rows(session, {"ids": listed})
+    }
     distinct: dict[str, Candidate] = {}
     for chunk_id in ids:
         distinct.setdefault(found[chunk_id].sha256, found[chunk_id])
@@ -76,4 +82,4 @@ def _located(session: Session, nearest: Sequence[Neighbour], scope: Scope) -> li
         known = first.get(row.sha256)
         if known is None or row.id < known[0]:
             first[row.sha256] = (row.id, row.document_id)
-    return [Candidate(*first[near.sha256], near.sha256, near.cosine) for near in nearest if near.sha256 in first]
+    return [Candidate(*first[near.sha256], near.sha256) for near in nearest if near.sha256 in first]

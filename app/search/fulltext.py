@@ -7,6 +7,7 @@ very text it holds), `index` after it. `weigh` and `search` are called by `app.s
 
 import json
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -29,9 +30,24 @@ MATCH_TERMS = 64
 COLUMN_WEIGHTS = "bm25(0.5, 2.0, 2.0, 1.0)"
 """Of name, title, heading, text."""
 
+ABSENT_WORDS = 3
+ABSENT_SHARE = 0.25
+"""Of a question's words, and of its weight: what may be unknown at most and has to be at least for `absence` to count.
+A longer question says the same thing several ways, some of them strange to the library."""
+
+_SATURATED = 2.2
+"""BM25's k1 + 1: what an idf is multiplied by when a passage holds a term without end."""
+
+_BEGINNING = 4
+"""Letters that make a beginning."""
+
+_CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+"""Writing without blanks: the tokenizer takes a whole phrase for a word."""
+
 _BATCH = 5_000
 _FTS = table("chunks_fts", column("rowid", Integer), column("chunks_fts"), column("rank"))
 _SIZE = Prepared(text("SELECT count(*) FROM chunks_fts_docsize"))
+_BEGINNING_WITH = Prepared(text("SELECT 1 FROM chunks_fts_terms WHERE term >= :first AND term < :last LIMIT 1"))
 _COUNTS = Prepared(text("SELECT term, doc FROM chunks_fts_terms WHERE term IN (SELECT value FROM json_each(:stems))"))
 
 _INDEX = text(
@@ -77,6 +93,15 @@ def rebuild(session: Session) -> None:
     session.execute(text("INSERT INTO chunks_fts(chunks_fts) VALUES ('rebuild')"))
 
 
+def check(session: Session) -> None:
+    """Compares the whole index with the passages. Needs a session that may write, and writes nothing.
+
+    Raises:
+        StoreError: when they differ.
+    """
+    session.execute(text("INSERT INTO chunks_fts(chunks_fts, rank) VALUES ('integrity-check', 1)"))
+
+
 @dataclass(frozen=True, slots=True)
 class WeightedTerm:
     """A term of the question as this library knows it: in how many chunks it stands, and how much that tells."""
@@ -117,14 +142,42 @@ def match_expression(terms: Sequence[WeightedTerm], total: int) -> str | None:
     return " OR ".join(chosen) or None
 
 
-def search(session: Session, expression: str, scope: Scope, limit: int) -> list[int]:
-    """Ids of the visible chunks that fit `expression`, best first by BM25, at most `limit`."""
+def ceiling(terms: Sequence[WeightedTerm]) -> float:
+    """More than any passage can score for these terms; above 0."""
+    return _SATURATED * sum(term.idf for term in terms) or 1.0
+
+
+def absence(session: Session, terms: Sequence[WeightedTerm]) -> float:
+    """How much of a question (by weight, 0..1) stands nowhere in the library: it is about something else.
+
+    0 where that tells nothing: less than a quarter of the question, a misspelt word (another begins like it), or a
+    question of which much is unknown, as in another language.
+    """
+    missing = [term for term in terms if not term.chunks]
+    if not missing or len(missing) > ABSENT_WORDS or len(missing) * 2 > len(terms):
+        return 0.0
+    if any(_CJK.search(term.term.word) for term in terms):
+        return 0.0
+    share = sum(term.idf for term in missing if not _is_misspelt(session, term)) / sum(term.idf for term in terms)
+    return share if share >= ABSENT_SHARE else 0.0
+
+
+def _is_misspelt(session: Session, missing: WeightedTerm) -> bool:
+    stem = missing.term.stem
+    begins = stem[: max(_BEGINNING, len(stem) - 2)]
+    if len(stem) < _BEGINNING or any(character.isdigit() for character in stem):
+        return False
+    return bool(_BEGINNING_WITH.rows(session, {"first": begins, "last": begins + chr(0x10FFFF)}))
+
+
+def search(session: Session, expression: str, scope: Scope, limit: int) -> dict[int, float]:
+    """Ids of the visible chunks that fit `expression` with their BM25, best first, at most `limit`."""
     rows = _SEARCH.rows(session, {"expression": expression, "most": limit, **scope.parameters()})
-    return [row[0] for row in rows]
+    return {row.rowid: -row.rank for row in rows}
 
 
 _SEARCH = Prepared(
-    select(_FTS.c.rowid)
+    select(_FTS.c.rowid, _FTS.c.rank)
     .select_from(_FTS)
     .where(
         _FTS.c.chunks_fts.op("MATCH")(bindparam("expression", type_=String)),

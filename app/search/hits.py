@@ -18,8 +18,9 @@ class Hit:
     and inclusive, `page` for formats that have pages) and how well it fits.
 
     `score` is 0..1: the larger of the cosine (clipped at 0) and the idf-weighted share of the question's terms that
-    stand in the passage. It does not order: the place in the list does. The ranks (1-based) are those in the two lists
-    that were fused, None for a list the chunk is not in.
+    stand in the passage, less the share of the question that nothing in the library names (`fulltext.absence`). It does
+    not order: the place in the list does. The ranks (1-based) are those in the two lists that were weighed
+    together, None for a list the chunk is not in.
     """
 
     chunk_id: int

@@ -6,7 +6,7 @@ waits for ingest: what has no vector yet is found by its words, and where the em
 
 import json
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -49,6 +49,7 @@ class _Worded:
     """What the words of a question found."""
 
     terms: list[WeightedTerm]
+    absent: float
     found: list[Candidate]
 
 
@@ -88,37 +89,33 @@ class Searcher:
     def _by_words(self, session: Session, query: str, scope: Scope) -> _Worded:
         total = fulltext.size(session)
         terms = fulltext.weigh(session, self._words.question_terms(query), total)
-        return _Worded(terms, candidates.by_words(session, fulltext.match_expression(terms, total), scope))
+        expression = fulltext.match_expression(terms, total)
+        found = candidates.by_words(session, expression, fulltext.ceiling(terms), scope)
+        return _Worded(terms, fulltext.absence(session, terms), found)
 
     def _fused(self, session: Session, worded: _Worded, meaning: Meaning | None, scope: Scope, k: int) -> list[Hit]:
         near = candidates.by_meaning(session, self._index, meaning, scope) if meaning is not None else []
         chosen = {candidate.sha256: candidate for candidate in [*near, *worded.found]}
-        fused = fuse([one.sha256 for one in worded.found], [one.sha256 for one in near])
+        vectors = self._index.vectors(session, meaning.generation, chosen) if meaning is not None else {}
+        strengths = {one.sha256: one.strength for one in worded.found}
+        asked = meaning.vector if meaning is not None else None
+        fused = fuse(strengths, [one.sha256 for one in near], vectors, asked)
         documents = [chosen[one.key].document_id for one in fused]
         kept = [fused[place] for place in spread(documents, k, None if scope.is_narrow else PER_DOCUMENT)]
         ids = {chosen[one.key].chunk_id: one for one in kept}
         listed = {"ids": json.dumps(list(ids)), **scope.parameters()}
         rows = {row.chunk_id: row for row in _ROWS.rows(session, listed)}
         found = [(rows[chunk_id], one) for chunk_id, one in ids.items() if chunk_id in rows]
-        cosines = {candidate.sha256: candidate.cosine for candidate in near}
-        if meaning is not None:
-            others = [one.key for _, one in found if one.vector_rank is None]
-            cosines |= self._index.cosines(session, meaning.generation, meaning.vector, others)
-        return self._hits(found, worded.terms, cosines)
+        return self._hits(found, worded)
 
-    def _hits(
-        self,
-        found: Sequence[tuple[Row[Any], Fused[str]]],
-        terms: Sequence[WeightedTerm],
-        cosines: Mapping[str, float | None],
-    ) -> list[Hit]:
-        idf = {term.term.stem: term.idf for term in terms}
+    def _hits(self, found: Sequence[tuple[Row[Any], Fused[str]]], worded: _Worded) -> list[Hit]:
+        idf = {term.term.stem: term.idf for term in worded.terms}
         passages = ["\n".join((row.path, row.title, row.heading, row.text)) for row, _ in found]
         standing = self._words.standing(list(idf), passages)
         return [
             Hit(
                 *row,
-                score=score(cosines.get(one.key), stems, idf),
+                score=score(one.cosine, stems, idf, worded.absent),
                 fulltext_rank=one.fulltext_rank,
                 vector_rank=one.vector_rank,
             )

@@ -73,15 +73,15 @@ class VectorIndex:
             shas = [self._keys.sha(place) for place in best]
         return _ranked(rows.read_by_sha(session, generation.id, shas), query)[:limit]
 
-    def cosines(
-        self, session: Session, generation: rows.ActiveGeneration, query: FloatVector, shas: Collection[str]
-    ) -> dict[str, float]:
-        """The cosines of those texts that have a vector."""
+    def vectors(
+        self, session: Session, generation: rows.ActiveGeneration, shas: Collection[str]
+    ) -> dict[str, FloatVector]:
+        """The vectors of those texts that have one."""
         with self._lock:
             if isinstance(self._rows, _FloatRows) and self._generation == generation.id:
                 known = {sha: place for sha in shas if (place := self._keys.place(sha)) is not None}
-                return dict(zip(known, self._rows.cosines(query, list(known.values())).tolist(), strict=True))
-        return {near.sha256: near.cosine for near in _ranked(rows.read_by_sha(session, generation.id, shas), query)}
+                return dict(zip(known, self._rows.matrix[list(known.values())], strict=True)) if known else {}
+        return rows.read_by_sha(session, generation.id, shas)
 
     def discard(self, shas: Iterable[str]) -> None:
         """Forgets vectors that were deleted. Not needed for right results, only for memory."""

