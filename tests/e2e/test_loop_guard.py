@@ -24,7 +24,7 @@ WRITTEN_S = 20
 @pytest.fixture(scope="module")
 def server(start_server: StartServer, mock_llm: MockLlm) -> ServerProcess:
     """A Docent of this module's own, in mode `note` before and after each test."""
-    return start_server(LLM_BASE_URL=mock_llm.base_url, LLM_MODEL="mock-model")
+    return start_server(LLM_BASE_URL=mock_llm.base_url, LLM_MODEL="mock-model", RETRIEVAL_MIN_SCORE="0.05")
 
 
 @pytest.fixture
