@@ -211,7 +211,7 @@ _BLOCK = re.compile(
 _SEARCHED = re.compile(r"^Documents searched: (\d+)$", re.MULTILINE)
 _SPECIAL = (
     r"(?=[|｜][^\s<>|｜]{1,60}[|｜]?>"
-    r"|/?(?:[\w.-]{1,20}:)?(?:tool_calls?|tool_response|function_calls?|invoke|think|start_of_turn|end_of_turn)\b"
+    r"|/?(?:[\w.-]{1,20}:)?(?:tool_?calls?|TOOLCALL|tool_response|function_calls?|invoke|think|start_of_turn|end_of_turn)\b"
     r"|/?(?:function|parameter)="
     r"|/?(?:TOOL_CALLS?|TOOL_RESULTS?|AVAILABLE_TOOLS|INST)\]"
     r"|Calling tool:)"

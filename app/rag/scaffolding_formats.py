@@ -202,9 +202,16 @@ TAGS: tuple[Entry, ...] = (
         "qwen3_function",
         "tag",
         "<function=",
-        "ollama#17742 and #16693, llama.cpp#15012, Rapid-MLX#448",
+        "ollama#17742 and #16693, llama.cpp#15012, Rapid-MLX#448, freellmapi#291",
         ends=("</function>", "</tool_call>"),
-        closers=TAG_CLOSERS,
+        closers=(*TAG_CLOSERS, "></function>"),
+    ),
+    *(
+        Entry(name, "tag", start, evidence, ends=(end,), closers=(end, *TAG_CLOSERS))
+        for name, start, end, evidence in (
+            ("nemotron_mini", "<toolcall>", "</toolcall>", "ollama#6870 and #8287"),
+            ("nemotron", "<TOOLCALL>", "</TOOLCALL>", "parser: Dynamo's nemotron_deci"),
+        )
     ),
     Entry(
         "granite_function_call",
