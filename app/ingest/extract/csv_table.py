@@ -48,22 +48,30 @@ def extract_csv(text: str, encoding: str, name: str) -> Extraction | None:
 
 
 def _delimiter(text: str) -> str | None:
-    """The character that parts most of the first rows into equally many cells, at least two."""
+    """The character that parts most of the first rows into equally many cells, at least two; quotes are taken for
+    plain characters only where they leave no table."""
     sample = text[:_SAMPLE_CHARS]
     lines = [line for line in sample.split("\n") if line.strip()]
     if len(sample) < len(text):
         lines = lines[:-1]
-    best, evenness = None, _EVEN
-    for delimiter in _DELIMITERS:
-        try:
-            widths = [len(row) for row in islice(csv.reader(lines, delimiter=delimiter), _SAMPLE_ROWS)]
-        except csv.Error:
-            continue
-        usual = max(set(widths), key=lambda width: (widths.count(width), width), default=0)
-        share = widths.count(usual) / len(widths) if usual > 1 else 0
-        if share > evenness or (best is None and share == evenness):
-            best, evenness = delimiter, share
-    return best
+    for quoting in (csv.QUOTE_MINIMAL, csv.QUOTE_NONE):
+        shares = {
+            delimiter: _evenness(csv.reader(lines, delimiter=delimiter, quoting=quoting)) for delimiter in _DELIMITERS
+        }
+        best = max(_DELIMITERS, key=lambda delimiter: shares[delimiter])
+        if shares[best] >= _EVEN:
+            return best
+    return None
+
+
+def _evenness(rows: Iterator[list[str]]) -> float:
+    """The share of the first rows that have the most common number of cells; 0 where that is one."""
+    try:
+        widths = [len(row) for row in islice(rows, _SAMPLE_ROWS)]
+    except csv.Error:
+        return 0
+    usual = max(set(widths), key=lambda width: (widths.count(width), width), default=0)
+    return widths.count(usual) / len(widths) if usual > 1 else 0
 
 
 def _rows(text: str, delimiter: str, *, is_quoted: bool) -> tuple[list[list[str]], bool]:

@@ -241,7 +241,12 @@ def _word(charset: str, how: str, coded: str) -> str:
             data = binascii.a2b_qp(coded, header=True)
     except ValueError:
         return coded
-    return decode(data, charset.partition("*")[0])[0]
+    for codec in (charset.partition("*")[0], "utf-8"):
+        try:
+            return data.decode(codec)
+        except (LookupError, UnicodeDecodeError):
+            continue
+    return data.decode("cp1252", "replace")
 
 
 def _size(blocks: list[Found]) -> int:

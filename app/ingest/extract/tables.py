@@ -112,11 +112,9 @@ def _columns(rows: Iterable[Row]) -> set[int]:
 
 def _without_lead(region: list[Row]) -> tuple[list[Row], list[Row]]:
     """Parts single cells above a table from it; a region of a single column is all table."""
-    if len(region) == 1 and len(region[0]) == 1:
-        return region, []
-    if len(_columns(region)) == 1:
+    if len(region) > 1 and len(_columns(region)) == 1:
         return [], region
-    start = next(index for index, row in enumerate(region) if len(row) > 1 or index == len(region) - 1)
+    start = next((index for index, row in enumerate(region) if len(row) > 1), len(region))
     return region[:start], region[start:]
 
 
