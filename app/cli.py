@@ -1,4 +1,4 @@
-"""The operator's commands: `docent serve worker migrate ingest search trips`.
+"""The operator's commands: `docent serve worker migrate ingest search doctor rebuild-index eval trips`.
 
 Owns argument parsing, what is printed, and turning an error into one plain sentence; each command builds what it needs
 and calls the same code as the server.
@@ -24,8 +24,12 @@ from app.clock import SystemClock
 from app.edge.errors import error_message
 from app.errors import AppError
 from app.guard.commands import trips
+from app.ingest import upkeep
 from app.ingest.commands import Ingest, Standing, run_worker
+from app.ingest.cutting import count_tokens
+from app.ingest.stored_files import StoredFiles
 from app.logs import kv
+from app.rag import eval_command
 from app.search.choice import embedder_from
 from app.search.hybrid import Searcher
 from app.search.listing import as_fields, as_lines, check_query
@@ -87,6 +91,15 @@ def _parser() -> argparse.ArgumentParser:
     searching.add_argument("-k", type=int, default=5, help="how many passages (5)")
     searching.add_argument("--json", action="store_true", help="print JSON, as POST /api/search answers it")
     searching.set_defaults(run=_search)
+    checking = commands.add_parser("doctor", help="look for what belongs to nothing, and repair what can be made again")
+    checking.add_argument("--repair", action="store_true", help="repair it, instead of only telling")
+    checking.set_defaults(run=_doctor)
+    rebuilding = commands.add_parser("rebuild-index", help="build full text anew from the passages")
+    rebuilding.add_argument("--vectors", action="store_true", help="have every vector made anew, too")
+    rebuilding.set_defaults(run=_rebuild_index)
+    evaluating = commands.add_parser("eval", help="score the library's search on questions of your own")
+    eval_command.add_arguments(evaluating)
+    evaluating.set_defaults(run=_eval)
     _add_trips(commands.add_parser("trips", help="show what the loop guard scanned and decided"))
     return parser
 
@@ -176,6 +189,54 @@ def _search(settings: Settings, arguments: argparse.Namespace) -> int:
     waiting = sum(counts.by_status.get(status, 0) for status in ("queued", "parsing"))
     why = "nothing_found" if counts.passages else "still_reading" if waiting else "nothing_searchable"
     return _complain(catalog.t(f"search.{why}", n=waiting), FAILED)
+
+
+def _doctor(settings: Settings, arguments: argparse.Namespace) -> int:
+    catalog, files = load_catalog(), StoredFiles(settings.data_dir)
+    if not is_there(settings.database):
+        return _complain(catalog.t("search.no_library", database=settings.database), FAILED)
+    with _opened(settings) as database:
+        found = upkeep.examine(database, files)
+        print("\n".join(upkeep.as_lines(found, catalog)))
+        if arguments.repair and not found.is_sound:
+            found = upkeep.mend(database, files, SystemClock())
+            print("\n".join([catalog.t("ingest.doctor_after"), *upkeep.as_lines(found, catalog)]))
+    return 0 if found.is_sound else FAILED
+
+
+def _rebuild_index(settings: Settings, arguments: argparse.Namespace) -> int:
+    catalog = load_catalog()
+    if not is_there(settings.database):
+        return _complain(catalog.t("search.no_library", database=settings.database), FAILED)
+
+    def tell(left: int) -> None:
+        print(catalog.t("ingest.rebuild_left", n=left), flush=True)
+
+    with _opened(settings) as database:
+        upkeep.rebuild_fulltext(database)
+        print(catalog.t("ingest.rebuilt_fulltext"), flush=True)
+        if arguments.vectors:
+            with closing(embedder_from(settings)) as embedder:
+                ended = upkeep.rebuild_vectors(database, settings, embedder, SystemClock(), tell)
+            print(catalog.t("ingest.rebuilt_vectors" if ended else "ingest.rebuild_goes_on"))
+    return 0
+
+
+def _eval(settings: Settings, arguments: argparse.Namespace) -> int:
+    catalog, runs = load_catalog(), {"now": settings}
+    if changes := eval_command.changes_of(arguments.against):
+        try:
+            runs[" ".join(arguments.against)] = Settings(**cast("dict[str, Any]", changes))
+        except ValidationError as error:
+            return _complain(_settings_sentence(error), REFUSED)
+    if not is_there(settings.database):
+        return _complain(catalog.t("search.no_library", database=settings.database), FAILED)
+    with _opened(settings) as database:
+        said = eval_command.run_eval(database, runs, catalog, arguments, count_tokens)
+    print(said.text)
+    if said.aside:
+        print(said.aside, file=sys.stderr)
+    return 0
 
 
 def _trips(settings: Settings, arguments: argparse.Namespace) -> int:

@@ -115,6 +115,10 @@ class StoredFiles:
         """Deletes stored content."""
         self.path_of(sha256).unlink(missing_ok=True)
 
+    def shas(self) -> set[str]:
+        """The hashes of all stored content."""
+        return {path.name for path in self._files.glob("*/*") if _SHA.fullmatch(path.name)}
+
     def check_space(self, coming: int) -> None:
         """Raises:
         NoSpaceError: when `coming` bytes would take the disk below its floor.

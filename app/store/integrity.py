@@ -1,7 +1,7 @@
 """Whether everything in the database belongs to something: what no crash and no race may leave behind.
 
-Reads only. Called by tests after every kill and by `docent doctor`; stored files are compared by the caller, who knows
-the data folder.
+Reads only. Called by tests after every kill and by `docent doctor` (`app.ingest.upkeep`); stored files are compared by
+the caller, who knows the data folder.
 """
 
 from dataclasses import dataclass, fields
@@ -43,35 +43,40 @@ class Orphans:
         return not any(getattr(self, field.name) for field in fields(self))
 
 
+_LIVING = Document.deleted_at.is_(None)
+_SEARCHABLE = Document.status.in_(("queued", "parsing", "embedding", "ready"))
+_LIVE_JOB = and_(Job.document_id == Document.id, Job.state.in_(LIVE))
+_HAS_VECTOR = exists().where(
+    Vector.sha256 == Chunk.sha256, Vector.generation_id == Generation.id, Generation.state == "active"
+)
+
+IS_ORPHAN_CHUNK = ~exists().where(Document.id == Chunk.document_id, _LIVING, _SEARCHABLE)
+IS_ORPHAN_JOB = and_(
+    Job.state.in_(LIVE), Job.document_id.is_not(None), ~exists().where(Document.id == Job.document_id, _LIVING)
+)
+LACKS_JOB = or_(
+    and_(Document.status.in_(("queued", "parsing")), ~exists().where(_LIVE_JOB, Job.kind == "ingest")),
+    and_(
+        Document.status == "embedding",
+        Document.error.is_distinct_from("embed_failed"),
+        ~exists().where(_LIVE_JOB, Job.kind == "embed"),
+    ),
+)
+IS_UNREADY = and_(Document.status == "ready", exists().where(Chunk.document_id == Document.id, ~_HAS_VECTOR))
+
+
 def orphans(session: Session) -> Orphans:
     """Counts them all: some seconds at 100,000 passages."""
-    searchable = Document.status.in_(("queued", "parsing", "embedding", "ready"))
-    living = Document.deleted_at.is_(None)
-    live_job = and_(Job.document_id == Document.id, Job.state.in_(LIVE))
-    has_ingest, has_embed = (exists().where(live_job, Job.kind == kind) for kind in ("ingest", "embed"))
-    lacks_job = or_(
-        and_(Document.status.in_(("queued", "parsing")), ~has_ingest),
-        and_(Document.status == "embedding", Document.error.is_distinct_from("embed_failed"), ~has_embed),
-    )
-    has_vector = exists().where(
-        Vector.sha256 == Chunk.sha256, Vector.generation_id == Generation.id, Generation.state == "active"
-    )
-    lacks_vector = exists().where(Chunk.document_id == Document.id, ~has_vector)
 
     def count(entity: type[Base], *conditions: ColumnElement[bool]) -> int:
         return session.scalar(select(func.count()).select_from(entity).where(*conditions)) or 0
 
     return Orphans(
-        chunks=count(Chunk, ~exists().where(Document.id == Chunk.document_id, living, searchable)),
+        chunks=count(Chunk, IS_ORPHAN_CHUNK),
         vectors=count(Vector, ~exists().where(Chunk.sha256 == Vector.sha256)),
         unindexed=session.scalar(_UNINDEXED) or 0,
         indexed=session.scalar(_INDEXED) or 0,
-        jobs=count(
-            Job,
-            Job.state.in_(LIVE),
-            Job.document_id.is_not(None),
-            ~exists().where(Document.id == Job.document_id, living),
-        ),
-        stuck=count(Document, living, lacks_job),
-        unready=count(Document, living, Document.status == "ready", lacks_vector),
+        jobs=count(Job, IS_ORPHAN_JOB),
+        stuck=count(Document, _LIVING, LACKS_JOB),
+        unready=count(Document, _LIVING, IS_UNREADY),
     )
