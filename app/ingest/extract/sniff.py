@@ -91,6 +91,8 @@ def _is_mail(head: bytes, suffix: str) -> bool:
     that programs write; a name ending in .eml makes up for that one."""
     header = head[: end.start() + 1] if (end := _BLANK_LINE.search(head)) else head
     lines = header.removeprefix(b"\xef\xbb\xbf").splitlines()
+    if end is None and len(head) >= HEAD_BYTES:
+        lines.pop()  # cut off in the middle
     if not lines or not all(_FIELD_LINE.match(line) for line in lines) or lines[0][:1] in b" \t":
         return False
     fields = {match[1].lower() for match in _MAIL_FIELD.finditer(header.removeprefix(b"\xef\xbb\xbf"))}

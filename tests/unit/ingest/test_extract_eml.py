@@ -103,7 +103,8 @@ def test_headers_that_nobody_should_write_are_read_all_the_same(tmp_path: Path) 
     """Raw bytes, unknown character sets, broken words, a date that is none, a name in two encodings."""
     data = (
         b"From: J\xf6rg <j@example.org>\r\nTo: =?x-none?q?a=FC?= =?utf-8?b?w6Q?=\r\n"
-        b"Subject: =?utf-8?b?abc?= G\xc3\xbc\r\nDate: soon\r\nMIME-Version: 1.0\r\nContent-Type: text/plain; charset=nothing\r\n\r\nText \xe4\r\n"
+        b"Subject: =?utf-8?b?abc?= G\xc3\xbc\r\nDate: soon\r\nMIME-Version: 1.0\r\n"
+        b"Content-Type: text/plain; charset=nothing\r\n\r\nText \xe4\r\n"
     )
 
     extraction = read(put(tmp_path, "a", data))
