@@ -167,6 +167,12 @@ def check_writable(session: Session, user_id: int, document_id: int) -> None:
         raise NotFoundError
 
 
+def searchable_paths(session: Session, user_id: int) -> list[str]:
+    """The paths of the documents that a search looks at."""
+    query = select(Document.path).where(_is_readable(user_id), Document.status != "failed").order_by(Document.id)
+    return list(session.scalars(query))
+
+
 def counts(session: Session, user_id: int) -> Counts:
     """The numbers of headers and foot lines."""
     query = select(Document.status, func.count()).where(_is_readable(user_id)).group_by(Document.status)
