@@ -150,10 +150,10 @@ def ceiling(terms: Sequence[WeightedTerm]) -> float:
 def absence(session: Session, terms: Sequence[WeightedTerm]) -> float:
     """How much of a question (by weight, 0..1) stands nowhere in the library: it is about something else.
 
-    0 where that tells nothing: less than a quarter of the question, a misspelt word (another begins like it), or a
-    question of which much is unknown, as in another language.
+    0 where that tells nothing: less than a quarter of the question, a misspelt word (another begins like it), the name
+    of a single thing (documents speak of its kind), or a question of which much is unknown, as in another language.
     """
-    missing = [term for term in terms if not term.chunks]
+    missing = [term for term in terms if not term.chunks and not term.term.is_name]
     if not missing or len(missing) > ABSENT_WORDS or len(missing) * 2 > len(terms):
         return 0.0
     if any(_CJK.search(term.term.word) for term in terms):

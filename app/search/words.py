@@ -4,6 +4,7 @@ Owns which words of a question count and which of them stand in a passage. It as
 in-memory index per thread), so a term here is a term there, stemming and accents included. Knows no document.
 """
 
+import re
 import sqlite3
 import threading
 from collections.abc import Sequence
@@ -11,6 +12,7 @@ from dataclasses import dataclass
 
 from app.search.stopwords import STOP_WORDS
 
+_WORD, _LETTER, _DIGIT = re.compile(r"[^\W_]+"), re.compile(r"[^\W\d_]"), re.compile(r"\d")
 _FOLD = "unicode61 remove_diacritics 2"
 _SCHEMA = f"""
 CREATE VIRTUAL TABLE stemmed USING fts5(text, content='', tokenize='porter {_FOLD}');
@@ -23,10 +25,12 @@ CREATE VIRTUAL TABLE plain_terms USING fts5vocab('plain', 'instance');
 @dataclass(frozen=True, slots=True)
 class Term:
     """A word of a question: `word` as folded by the tokenizer (letters, digits and marks only, so it is safe between
-    double quotes), `stem` as the index knows it."""
+    double quotes), `stem` as the index knows it. `is_name`: it stood in something written with letters and
+    digits (`nas-03`, `0x80070005`, `v2.14`), the name of one host, error or version out of many."""
 
     word: str
     stem: str
+    is_name: bool = False
 
 
 class Words:
@@ -42,7 +46,8 @@ class Words:
             scratch.execute("INSERT INTO stemmed(rowid, text) VALUES (1, ?)", (clean(question),))
             words = scratch.execute("SELECT offset, term FROM plain_terms").fetchall()
             stems = dict(scratch.execute("SELECT offset, term FROM stemmed_terms").fetchall())
-        ordered = [Term(word, stems[offset]) for offset, word in sorted(words)]
+        named = _words_of_names(question)
+        ordered = [Term(word, stems[offset], word in named) for offset, word in sorted(words)]
         telling = [term for term in ordered if term.word not in STOP_WORDS]
         distinct: dict[str, Term] = {}
         for term in telling or ordered:
@@ -82,6 +87,12 @@ class _Scratch:
 
     def __exit__(self, *_exception: object) -> None:
         self._connection.execute("ROLLBACK")
+
+
+def _words_of_names(question: str) -> set[str]:
+    """The words of what is written with letters and digits together."""
+    names = [token for token in question.casefold().split() if _LETTER.search(token) and _DIGIT.search(token)]
+    return {word for name in names for word in _WORD.findall(name)}
 
 
 def clean(text: str) -> str:

@@ -127,8 +127,9 @@ class TestFinding:
             ("wiederherstellen dateien", False),
             ("restore files 备份怎么恢复", False),
             ("restore files mode 12", True),
+            ("nas-q7: restore files", False),
         ],
-        ids=["another subject", "a misspelt word", "half", "another language", "no blanks", "a number"],
+        ids=["another subject", "a misspelt word", "half", "another language", "no blanks", "a number", "a host"],
     )
     def test_a_question_about_something_that_nothing_names_scores_less(
         self, searcher: Searcher, database: Database, add: Callable[..., int], query: str, is_lowered: bool
