@@ -33,6 +33,9 @@ class ToolDeltas:
 
     def __init__(self) -> None:
         self._calls: list[_Call] = []
+        self._by_id: dict[str, _Call] = {}
+        self._by_index: dict[int, _Call] = {}
+        """The last call with each index. A model run wild makes thousands, and each fragment looks for its own."""
         self._current: _Call | None = None
 
     def feed(self, raw: object) -> bool:
@@ -49,6 +52,8 @@ class ToolDeltas:
             return False
         call = self._route(identity, index, name)
         call.id = call.id or identity
+        if call.id:
+            self._by_id.setdefault(call.id, call)
         call.name = call.name or name
         call.arguments += arguments
         self._current = call
@@ -63,12 +68,9 @@ class ToolDeltas:
         ]
 
     def _route(self, identity: str, index: int | None, name: str) -> _Call:
-        if identity:
-            for call in self._calls:
-                if call.id == identity:
-                    return call
-        at_index = next((call for call in reversed(self._calls) if index is not None and call.index == index), None)
-        known = at_index or (self._current if index is None else None)
+        if identity in self._by_id:
+            return self._by_id[identity]
+        known = self._current if index is None else self._by_index.get(index)
         if known is None or (identity and known.id) or (name and known.name and known.is_whole()):
             return self._new(identity, index)
         return known
@@ -76,6 +78,8 @@ class ToolDeltas:
     def _new(self, identity: str, index: int | None) -> _Call:
         call = _Call(len(self._calls), index, identity)
         self._calls.append(call)
+        if index is not None:
+            self._by_index[index] = call
         return call
 
 

@@ -77,3 +77,12 @@ def test_a_name_repeated_in_every_fragment_without_ids_is_one_call() -> None:
     """S7: the name alone does not start a new call while the arguments are unfinished."""
     calls, _ = feed([tool(0, name="read", args='{"p"'), tool(0, name="read", args=":1}")])
     assert calls == [ToolCallPiece(0, "call_0", "read", '{"p":1}')]
+
+
+def test_thousands_of_calls_find_their_own_fragments() -> None:
+    """A model run wild: the fragments of all calls interleaved, some named by index, some by id."""
+    many = 3000
+    begun = [tool(n, f"c{n}", "read", '{"p":') for n in range(many)]
+    ended = [tool(n, None, None, f"{n}}}") if n % 2 else tool(None, f"c{n}", None, f"{n}}}") for n in range(many)]
+    calls, _ = feed([*begun, *reversed(ended)])
+    assert [(call.id, call.arguments) for call in calls] == [(f"c{n}", f'{{"p":{n}}}') for n in range(many)]
