@@ -76,6 +76,26 @@ def test_strong_words_in_a_link_are_strong() -> None:
     assert html == '<p class="flow">See <strong>ten</strong> releases.</p>'
 
 
+@pytest.mark.parametrize(
+    ("mime", "path"),
+    [
+        ("text/csv", "a.csv"),
+        ("text/tab-separated-values", "a.tsv"),
+        ("application/epub+zip", "a.epub"),
+        ("message/rfc822", "a.eml"),
+        ("application/vnd.openxmlformats-officedocument.spreadsheetml.sheet", "a.xlsx"),
+        ("application/vnd.openxmlformats-officedocument.presentationml.presentation", "a.pptx"),
+    ],
+)
+def test_formats_whose_text_is_written_anew_are_set_as_pages(mime: str, path: str) -> None:
+    """Headings and tables as such; a mail's lines stay lines."""
+    html = reader_html("# Title\n\n| a | b |\n| --- | --- |\n| 1 | 2 |\n\nFrom: x\nTo: y", mime, path=path)
+
+    assert "<h2>Title</h2>" in html
+    assert "<td>1</td>" in html
+    assert ("From: x\nTo: y" in html) == (mime == "message/rfc822")
+
+
 def test_plain_text_keeps_its_lines() -> None:
     """Its author broke them on purpose."""
     assert reader_html("one\ntwo", "text/plain", path="a.txt") == '<p class="lines">one\ntwo</p>'
