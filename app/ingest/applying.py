@@ -68,6 +68,8 @@ class Applying:
         self._job = job
         self._collection_id = collection_id
         self.result = ScanResult()
+        self.touched = 0
+        """Files with another time but the same content."""
 
     def write(self, found: Findings) -> None:
         """Queues and notes what was found, all of it in one transaction.
@@ -80,6 +82,7 @@ class Applying:
         self._guarded(lambda session: self._write(session, found))
         self.result.added += len(found.fresh)
         self.result.changed += len(found.changed)
+        self.touched += sum(not row.is_removed for row, _ in found.touched)
         self.result.renamed += sum(not row.is_removed for row, _ in found.renamed)
 
     def remove(self, rows: Sequence[intake.KnownFile]) -> None:

@@ -75,7 +75,7 @@ class FolderWork:
         try:
             result = self._scanner.scan(job)
         except LeaseLostError:
-            self._database.write(lambda session: jobs.release(session, [job], now=self._clock.now()))
+            self._database.write(lambda session: self._give_back(session, job))
             return 0
         except AppError as problem:
             error = problem.code
@@ -83,7 +83,8 @@ class FolderWork:
             self._hooks.let_go([job])
         self._scanner.finish(job, result, error)
         seconds = self._clock.monotonic() - started
-        self._live.scanned(int(job.payload["collection_id"]), seconds, moving=result.moving > 0)
+        parts = [str(part) for part in job.payload.get("folders") or ()]
+        self._live.scanned(int(job.payload["collection_id"]), seconds, parts, moving=result.moving > 0)
         self._say_scan(job, result, error, seconds)
         self._hooks.wake()
         return 0
@@ -123,6 +124,13 @@ class FolderWork:
             return next(iter(jobs.claim(session, kind, 1, LEASE_S, now)), None)
 
         return self._database.write(work)
+
+    def _give_back(self, session: Session, job: jobs.ClaimedJob) -> None:
+        """Puts a scan back into the queue, unless what it was about is gone."""
+        if collections.find_collection(session, int(job.payload["collection_id"])) is None:
+            jobs.finish(session, [job])
+        else:
+            jobs.release(session, [job], now=self._clock.now())
 
     def _remove(self, job: jobs.ClaimedJob) -> bool:
         """False when it has to stop before the end, or somebody else goes on with it."""

@@ -8,7 +8,7 @@ import errno
 import os
 import stat
 from collections import Counter
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -45,10 +45,12 @@ class FoundFile:
 @dataclass(slots=True)
 class Walk:
     """What lies in a folder. `folders` are the directories that were entered (relative, with a final `/`; the root is
-    "") by device and inode. `unread` are those that could not be listed: nothing is known of what is below them."""
+    "") by device and inode, `inner` those that were seen but not entered. `unread` could not be listed: nothing is
+    known of what is below them."""
 
     files: dict[str, FoundFile] = field(default_factory=dict[str, FoundFile])
     folders: dict[str, tuple[int, int]] = field(default_factory=dict[str, tuple[int, int]])
+    inner: list[str] = field(default_factory=list[str])
     skipped: Counter[str] = field(default_factory=Counter[str])
     unread: list[str] = field(default_factory=list[str])
     entries: int = 0
@@ -89,12 +91,18 @@ class _Limits:
 
 
 def walk(
-    root: Path, *, only: tuple[str, ...] = (), without: Path | None = None, patterns: Patterns = _EVERYTHING
+    root: Path,
+    *,
+    only: tuple[str, ...] = (),
+    without: Path | None = None,
+    patterns: Patterns = _EVERYTHING,
+    within: Iterable[str] | None = None,
 ) -> Walk:
     """All files under `root` that may be documents.
 
     `only` limits the root's own entries to these names; the directory `without` (Docent's data) is left out, and so is
-    what `patterns` leave out.
+    what `patterns` leave out. `within` names the directories to list (as `Walk.folders` does), and no others: those
+    below them are found in `inner`.
 
     Raises:
         FolderError: when the root is not there or cannot be listed.
@@ -107,7 +115,7 @@ def walk(
         raise FolderError(code, params={"path": str(root)}) from error
     try:
         limits = _Limits(os.fstat(top).st_dev, _identity(without), patterns)
-        pending = [("", 0)]
+        pending = [("", 0)] if within is None else [(folder, MAX_DEPTH) for folder in within]
         while pending:
             folder, depth = pending.pop()
             for name, is_dir in _list(top, folder, found, limits):
@@ -115,6 +123,8 @@ def walk(
                     continue
                 if is_dir and depth < MAX_DEPTH:
                     pending.append((f"{folder}{name}/", depth + 1))
+                elif is_dir:
+                    found.inner.append(f"{folder}{name}/")
     finally:
         os.close(top)
     if only:

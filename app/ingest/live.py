@@ -8,7 +8,7 @@ thread, the rest from any.
 import logging
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -38,6 +38,12 @@ changes all the time, one fifth of the time is spent on it."""
 
 REST_MOST_S = 30.0
 
+MOST_PARTS = 20
+"""Directories that are looked at one by one; when more changed, the whole folder is."""
+
+MANY = 2_000
+"""Changes told at once after which some may have been lost: the system keeps 16,384."""
+
 _log = logging.getLogger("app.ingest")
 
 
@@ -53,6 +59,8 @@ class _Folder:
     patterns: Patterns = field(default_factory=Patterns)
     state: WatchState | None = None
     due: float | None = None
+    parts: set[str] | None = None
+    """The directories in which something changed since the last scan was asked for; None: anywhere."""
     rests_until: float = 0.0
 
 
@@ -109,11 +117,11 @@ class LiveFolders:
                 return
             folder.watch = FolderWatch(notifier, lambda paths: self._changed(collection_id, paths), str(collection_id))
             self._state(collection_id, folder, "remote" if is_remote(folder.root) else "watching")
-            folder.due = self._clock.monotonic()
+            folder.due, folder.parts = self._clock.monotonic(), None
         self._wake()
 
-    def scanned(self, collection_id: int, seconds: float, *, moving: bool) -> None:
-        """A scan took so long, and left something for the next look or not."""
+    def scanned(self, collection_id: int, seconds: float, parts: Sequence[str], *, moving: bool) -> None:
+        """A scan of these directories (none: of all) took so long, and left something for the next look or not."""
         with self._lock:
             folder = self._folders.get(collection_id)
             if folder is None:
@@ -121,7 +129,7 @@ class LiveFolders:
             now = self._clock.monotonic()
             folder.rests_until = now + min(REST_MOST_S, seconds * REST_SHARE)
             if moving:
-                self._make_due(folder, max(AGAIN_S, seconds))
+                self._make_due(folder, max(AGAIN_S, seconds), set(parts) or None)
         if moving:
             self._wake()
 
@@ -172,29 +180,44 @@ class LiveFolders:
     def _changed(self, collection_id: int, paths: set[str]) -> None:
         with self._lock:
             folder = self._folders.get(collection_id)
-            if folder is None or not any(_is_of_interest(folder, path) for path in paths):
+            if folder is None:
                 return
-            self._make_due(folder, 0)
+            telling = [path for path in paths if _is_of_interest(folder, path)]
+            if not telling:
+                return
+            self._make_due(folder, 0, _parts(folder, telling) if len(paths) < MANY else None)
         self._wake()
 
-    def _make_due(self, folder: _Folder, delay_s: float) -> None:
+    def _make_due(self, folder: _Folder, delay_s: float, parts: set[str] | None = None) -> None:
         now = self._clock.monotonic()
         when = max(now + delay_s, folder.rests_until)
-        folder.due = when if folder.due is None else min(folder.due, when)
+        if folder.due is None:
+            folder.due, folder.parts = when, parts
+        else:
+            folder.due = min(folder.due, when)
+            both = None if parts is None or folder.parts is None else parts | folder.parts
+            folder.parts = both if both is not None and len(both) <= MOST_PARTS else None
 
     def _queue(self, due: list[int]) -> None:
         """Queues scans. One that is being made already may have passed what changed: then it is asked for again."""
 
+        with self._lock:
+            asked = {number: self._folders[number].parts for number in due if number in self._folders}
+            for number in asked:
+                self._folders[number].due = None
+
         def work(session: Session) -> list[int]:
             now = self._clock.now()
-            return [number for number in due if jobs.enqueue(session, [jobs.scan_job(number)], now)]
+            there = dict(collections.list_watched(session))
+            wanted = {number: jobs.scan_job(number, folders=sorted(parts or ())) for number, parts in asked.items()}
+            return [n for n, job in wanted.items() if n in there and jobs.enqueue(session, [job], now)]
 
         queued = set(self._database.write(work))
         with self._lock:
-            for number in due:
+            for number, parts in asked.items():
                 folder = self._folders.get(number)
-                if folder is not None:
-                    folder.due = None if number in queued else self._clock.monotonic() + AGAIN_S
+                if folder is not None and number not in queued:
+                    self._make_due(folder, AGAIN_S, parts)
         if queued:
             self._wake()
 
@@ -212,6 +235,20 @@ class LiveFolders:
         watch, folder.watch = folder.watch, None
         if watch is not None:
             watch.close()
+
+
+def _parts(folder: _Folder, paths: Sequence[str]) -> set[str] | None:
+    """The directories that these paths lie in, as the watch names them; None when one of them is a directory itself
+    or lies where none was seen."""
+    known = folder.watched or {}
+    parts: set[str] = set()
+    for path in paths:
+        relative = Path(path).relative_to(folder.root).as_posix()
+        parent, slash, _ = relative.rpartition("/")
+        if f"{relative}/" in known or relative == "." or parent + slash not in known:
+            return None
+        parts.add(parent + slash)
+    return parts if len(parts) <= MOST_PARTS else None
 
 
 def _is_of_interest(folder: _Folder, path: str) -> bool:

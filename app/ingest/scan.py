@@ -9,6 +9,8 @@ took out (a tombstone) stays out until its file's content changes. Pictures, arc
 counted, not listed; office formats nobody here reads yet are listed, since a person would look for them.
 
 What was found is written as the walk's files are read, so that a first scan's files are being read while it goes on.
+A job may name the directories in which something changed: then only these are looked at, unless that raises a question
+(something vanished, a directory is new) that only a look at the whole answers.
 """
 
 import threading
@@ -41,7 +43,6 @@ class _Look:
     """One scan's way through a folder."""
 
     row: CollectionRow
-    root: Path
     patterns: Patterns
     found: Walk
     known: dict[str, intake.KnownFile]
@@ -77,6 +78,10 @@ class Scanner:
         self._stopping = stopping or threading.Event()
         self._walked = walked
         self._passed: dict[int, dict[str, tuple[int, int, SkipReason]]] = {}
+        self._inside: dict[int, set[str]] = {}
+        """The directories that the last look at the whole saw, by collection."""
+        self._skipped: dict[int, dict[str, int]] = {}
+        """What it passed over: a look at a part says nothing of the rest."""
 
     def scan(self, job: jobs.ClaimedJob) -> ScanResult:
         """Brings a collection up to date with its folder.
@@ -87,19 +92,24 @@ class Scanner:
                 may be so.
             LeaseLostError: when the job is no longer this worker's.
         """
-        look = self._begin(job)
-        pending = [file for file in look.found.files.values() if not _is_unchanged(look.known.get(file.path), file)]
-        fresh = self._take(look, pending)
-        if fresh:
-            self._rest()
-            again = [file for file in map(look.reader.again, fresh) if file is not None]
-            look.applying.result.moving = len(self._take(look, again))
+        collection_id = int(job.payload["collection_id"])
+        row = self._database.read(lambda session: collections.find_collection(session, collection_id))
+        if row is None or row.root is None:
+            raise LeaseLostError
+        applying = Applying(self._database, self._index, self._clock, job, collection_id)
+        folders = [str(folder) for folder in job.payload.get("folders") or ()]
+        part = self._begin_part(row, applying, folders) if folders else None
+        if part is not None:
+            self._take_all(part)
+            if applying.result.moving or not part.vanished.left():
+                applying.remove(part.secret)
+                return self._result(part)
+            applying.result.moving = 0
+        look = self._begin(row, applying, may_be_empty=bool(job.payload.get("may_be_empty")))
+        self._take_all(look)
         self._remove(look)
-        result = look.applying.result
-        living = sum(not row.is_removed for row in look.known.values())
-        result.unchanged = living - result.changed - result.renamed - result.removed
-        result.skipped = dict(sorted(look.skipped.items()))
-        return result
+        self._skipped[collection_id] = dict(sorted(look.skipped.items()))
+        return self._result(look)
 
     def finish(self, job: jobs.ClaimedJob, result: ScanResult, error: str | None) -> None:
         """Stores the outcome for the page."""
@@ -111,38 +121,75 @@ class Scanner:
 
         self._database.write(work)
 
-    def _begin(self, job: jobs.ClaimedJob) -> _Look:
-        collection_id = int(job.payload["collection_id"])
-        row = self._database.read(lambda session: collections.find_collection(session, collection_id))
-        if row is None or row.root is None:
-            raise LeaseLostError
-        root, patterns = Path(row.root), Patterns(row.include, row.exclude)
-        found = self._walk(row, root, patterns)
+    def _begin(self, row: CollectionRow, applying: Applying, *, may_be_empty: bool) -> _Look:
+        """A look at the whole folder."""
+        patterns = Patterns(row.include, row.exclude)
+        found = self._walk(row, patterns)
         if self._walked is not None and row.kind == "folder":
-            self._walked(collection_id, root, found, patterns)
-        known = self._database.read(lambda session: intake.list_files(session, collection_id))
-        may_be_empty = bool(job.payload.get("may_be_empty")) and not found.unread
+            self._walked(row.id, Path(row.root or ""), found, patterns)
+        known = self._database.read(lambda session: intake.list_files(session, row.id))
         is_bare = not found.files and not found.skipped["excluded"]
-        if is_bare and not may_be_empty and any(not file.is_removed for file in known):
+        is_allowed = may_be_empty and not found.unread
+        if is_bare and not is_allowed and any(not file.is_removed for file in known):
             raise FolderError("folder_empty", params={"path": row.root})
-        passed = {path: seen for path, seen in self._passed.get(collection_id, {}).items() if path in found.files}
-        self._passed[collection_id] = passed
+        passed = self._passed.get(row.id, {})
+        self._passed[row.id] = {path: seen for path, seen in passed.items() if path in found.files}
+        return self._look(row, applying, patterns, found, known)
+
+    def _begin_part(self, row: CollectionRow, applying: Applying, folders: list[str]) -> _Look | None:
+        """A look at what lies in some directories. None when that is not enough: one of them is gone, holds one that
+        no look at the whole has seen, or is emptied."""
+        patterns = Patterns(row.include, row.exclude)
+        inside = self._inside.get(row.id)
+        if inside is None or not inside.issuperset(folders):
+            return None
+        found = self._walk(row, patterns, folders)
+        if found.unread or not inside.issuperset(found.inner):
+            return None
+        known = self._database.read(lambda session: intake.list_files_in(session, row.id, folders))
+        return self._look(row, applying, patterns, found, known) if found.files else None
+
+    def _look(
+        self, row: CollectionRow, applying: Applying, patterns: Patterns, found: Walk, known: list[intake.KnownFile]
+    ) -> _Look:
+        root = Path(row.root or "")
+        passed = self._passed.setdefault(row.id, {})
+        gone = (file for file in known if file.path not in found.files and not _is_unread(file, found))
         return _Look(
             row=row,
-            root=root,
             patterns=patterns,
             found=found,
             known={file.path: file for file in known},
             reader=FileReader(root, self._settings.upload_max_mb * 1024 * 1024, passed),
-            vanished=Vanished(file for file in known if file.path not in found.files and not _is_unread(file, found)),
-            applying=Applying(self._database, self._index, self._clock, job, collection_id),
+            vanished=Vanished(gone),
+            applying=applying,
             skipped=Counter(found.skipped),
             secret=[],
         )
 
-    def _walk(self, row: CollectionRow, root: Path, patterns: Patterns) -> Walk:
+    def _result(self, look: _Look) -> ScanResult:
+        result = look.applying.result
+        same = sum(_is_unchanged(look.known.get(path), file) for path, file in look.found.files.items())
+        result.unchanged = same + look.applying.touched
+        result.skipped = self._skipped.get(look.row.id, {})
+        return result
+
+    def _take_all(self, look: _Look) -> None:
+        """Reads whatever is not as it was; what is just being written gets one more look after a rest."""
+        pending = [file for file in look.found.files.values() if not _is_unchanged(look.known.get(file.path), file)]
+        fresh = self._take(look, pending)
+        if fresh:
+            self._rest()
+            again = [file for file in map(look.reader.again, fresh) if file is not None]
+            look.applying.result.moving = len(self._take(look, again))
+
+    def _walk(self, row: CollectionRow, patterns: Patterns, within: list[str] | None = None) -> Walk:
         only = SAMPLE_ONLY if row.kind == "sample" else ()
-        return walk(root, only=only, without=self._settings.data_dir, patterns=patterns)
+        root = Path(row.root or "")
+        found = walk(root, only=only, without=self._settings.data_dir, patterns=patterns, within=within)
+        if within is None:
+            self._inside[row.id] = set(found.folders)
+        return found
 
     def _take(self, look: _Look, files: list[FoundFile]) -> list[FoundFile]:
         """Reads files and writes what they are as it goes; returns those that are being written just now."""
@@ -172,7 +219,7 @@ class Scanner:
         gone = look.vanished.left()
         if gone and not look.applying.result.moving:
             self._rest()
-            same = self._walk(look.row, look.root, look.patterns)
+            same = self._walk(look.row, look.patterns)
             if same.files.keys() != look.found.files.keys() or same.unread != look.found.unread:
                 look.applying.result.moving += len(gone)
                 gone = []

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
-from sqlalchemy import and_, delete, exists, insert, select, update
+from sqlalchemy import and_, delete, exists, func, insert, select, update
 from sqlalchemy.orm import Session
 
 from app.store.models.library import Chunk, Collection, Document
@@ -83,6 +83,21 @@ def list_files(session: Session, collection_id: int) -> list[KnownFile]:
     """Every row of a folder's collection, tombstones included."""
     query = select(*_KNOWN).where(Document.collection_id == collection_id)
     return [_known(row) for row in session.execute(query)]
+
+
+def list_files_in(session: Session, collection_id: int, folders: Sequence[str]) -> list[KnownFile]:
+    """The rows of the files that lie in these folders (each with a final "/"; the root is ""), not below them."""
+    rows: list[KnownFile] = []
+    for folder in folders:
+        query = select(*_KNOWN).where(
+            Document.collection_id == collection_id,
+            Document.path >= folder,
+            func.instr(func.substr(Document.path, len(folder) + 1), "/") == 0,
+        )
+        if folder:
+            query = query.where(Document.path < f"{folder[:-1]}0")
+        rows += [_known(row) for row in session.execute(query)]
+    return rows
 
 
 def add_documents(session: Session, new: Sequence[NewDocument], now: datetime) -> list[int]:

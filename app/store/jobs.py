@@ -244,9 +244,11 @@ def embed_job(document_id: int) -> NewJob:
     return NewJob("embed", f"embed:{document_id}", document_id)
 
 
-def scan_job(collection_id: int, *, may_be_empty: bool = False) -> NewJob:
-    """The job that compares a folder with the database; `may_be_empty`: a person said that nothing is in it."""
-    return NewJob("scan", scan_key(collection_id), None, {"collection_id": collection_id, "may_be_empty": may_be_empty})
+def scan_job(collection_id: int, *, may_be_empty: bool = False, folders: Sequence[str] = ()) -> NewJob:
+    """The job that compares a folder with the database; `may_be_empty`: a person said that nothing is in it;
+    `folders`: only what lies in these directories changed."""
+    payload = {"collection_id": collection_id, "may_be_empty": may_be_empty, "folders": list(folders)}
+    return NewJob("scan", scan_key(collection_id), None, payload)
 
 
 def scan_key(collection_id: int) -> str:

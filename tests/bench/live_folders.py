@@ -68,12 +68,12 @@ def first_scan(library: IngestLibrary, root: Path, figures: list[Figure]) -> int
     collection_id = library.folders.add_folder(USER, str(root))
     until(lambda: found(library, "note") != set(), "the first one is found", LONG_S)
     note(figures, "first_findable_s", time.monotonic() - started, "<= 3")
-    until(lambda: library.scan_state(collection_id).state == "done", "the scan is over", LONG_S)
+    until(lambda: library.scan_state(collection_id).state == "done", "the scan is over", LONG_S, step_s=0.1)
     note(figures, "first_scan_s", time.monotonic() - started, "-")
-    library.settle(LONG_S)
+    settle(library)
     note(figures, "all_ready_s", time.monotonic() - started, "-")
     until(lambda: state(library, collection_id) == "watching", "it is watched", LONG_S)
-    library.settle(LONG_S)
+    settle(library)
     return collection_id
 
 
@@ -96,7 +96,7 @@ def edits(library: IngestLibrary, root: Path, embedder: CountingEmbedder, figure
         started = time.monotonic()
         until(lambda number=number: found(library, f"edited{number}y") != set(), "the edit is found", 60)
         waits.append(time.monotonic() - started)
-        library.settle(LONG_S)
+        settle(library)
     note(figures, "edit_findable_s_max", max(waits), "<= 2")
     note(figures, "edit_embedded_passages", (len(embedder.texts) - embedded) / EDITS, "<= 1")
 
@@ -108,9 +108,9 @@ def renames(library: IngestLibrary, root: Path, embedder: CountingEmbedder, figu
     for number in range(RENAMED):
         path = place(root, number)
         path.rename(root / "moved" / path.name)
-    until(lambda: count_moved(library) == RENAMED, "all are moved", LONG_S)
+    until(lambda: count_moved(library) == RENAMED, "all are moved", LONG_S, step_s=0.5)
     note(figures, "renames_5000_s", time.monotonic() - started, "-")
-    library.settle(LONG_S)
+    settle(library)
     note(figures, "renames_embedded_passages", len(embedder.texts) - embedded, "<= 0")
 
 
@@ -120,9 +120,14 @@ def removal(library: IngestLibrary, collection_id: int, figures: list[Figure]) -
     library.folders.remove(USER, collection_id)
     note(figures, "remove_request_ms", (time.monotonic() - started) * 1000, "<= 500")
     assert library.rows() == []
-    until(lambda: library.database.read(jobs.pending) == 0, "all are out", LONG_S)
+    until(lambda: library.database.read(jobs.pending) == 0, "all are out", LONG_S, step_s=0.5)
     note(figures, "remove_all_s", time.monotonic() - started, "-")
     assert library.orphans().is_sound, library.orphans()
+
+
+def settle(library: IngestLibrary) -> None:
+    """Waits until no job is left, asking seldom: to ask costs the work its time."""
+    until(library.worker.is_idle, "all jobs done", LONG_S, step_s=0.5)
 
 
 def state(library: IngestLibrary, collection_id: int) -> str | None:

@@ -171,6 +171,28 @@ def test_folders_are_added_and_removed_while_it_runs(library: IngestLibrary, roo
     assert_sound(library)
 
 
+def test_a_look_at_a_part_leaves_the_rest_alone(library: IngestLibrary, root: Path) -> None:
+    """Only the directory in which something changed is listed; what vanished there is looked for everywhere."""
+    fill(root, a=sections("apples"), one__b=sections("plums"), two__c=sections("figs"))
+    collection_id = live(library, root)
+    before = {row.path: row.id for row in library.rows()}
+    fill(root, one__d=sections("dates"))
+    until(lambda: "one/d.md" in library.paths(), "the new file", SOON_S)
+    library.settle()
+    state = library.scan_state(collection_id)
+    assert (state.result["added"], state.result["unchanged"]) == (1, 1)
+    (root / "one" / "b.md").rename(root / "two" / "b.md")
+    until(lambda: "two/b.md" in library.paths(), "the move", SOON_S)
+    library.settle()
+    after = {row.path: row.id for row in library.rows()}
+    assert after["two/b.md"] == before["one/b.md"]
+    (root / "two" / "c.md").unlink()
+    until(lambda: "two/c.md" not in library.paths(), "the deletion", SOON_S)
+    library.settle()
+    assert library.scan_state(collection_id).result["unchanged"] == 3
+    assert_sound(library)
+
+
 def test_where_the_system_watches_no_more_the_clock_does(
     settings: Settings, root: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -209,6 +231,7 @@ def test_one_process_watches_and_another_takes_over(settings: Settings, root: Pa
         second.worker.stop()
         fill(root, c=sections("figs"))
         until(lambda: first.paths() == ["a.md", "b.md", "c.md"], "noticed by the other", SOON_S)
+        first.settle()
         assert_sound(first)
 
 
