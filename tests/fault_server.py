@@ -103,6 +103,9 @@ class Reply:
 
 Fault = Callable[[Reply], Awaitable[None]]
 
+PROBED = ("/props", "/version", "/api/tags", "/api/show")
+"""Where Docent asks a server what it is, beside the requests under test: answered with 404, and not noted."""
+
 
 @asynccontextmanager
 async def fault_server(
@@ -117,7 +120,11 @@ async def fault_server(
         tasks.add(task)
         try:
             while request := await _request(reader, writer):
-                found = Seen(*request, time.monotonic())
+                path, headers, body = request
+                found = Seen(path.split("/")[1], headers, body, time.monotonic())
+                if path.endswith(PROBED):
+                    await Reply(reader, writer, found, 1).json("404 Not Found", {})
+                    continue
                 server.seen.append(found)
                 nth = sum(seen.fault == found.fault for seen in server.seen)
                 await faults[found.fault](Reply(reader, writer, found, nth))
@@ -151,4 +158,4 @@ async def _request(
         return None
     headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in head[1:] if line)}
     body = await reader.readexactly(int(headers.get("content-length", 0)))
-    return head[0].split(" ")[1].split("/")[1], headers, json.loads(body or b"{}")
+    return head[0].split(" ")[1], headers, json.loads(body or b"{}")

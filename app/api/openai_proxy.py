@@ -156,7 +156,9 @@ class ProxyResponse(LeavableResponse):
         except UpstreamError as error:
             problem = failure_error(self._catalog, error.failure)
             line.outcome, end = "error", relay.cut() + b"\n\ndata: " + json.dumps(problem.body).encode() + b"\n\n"
-        finally:  # also for a client that leaves
+        finally:  # also for a client that leaves, as many do once the last line came
+            if relay.is_complete and line.outcome == "cancelled":
+                line.outcome = "ok"
             line.scaffold_stripped, line.usage = relay.stripped_chars, relay.usage
         log.add(relay.drain_strips())
         log.end()

@@ -21,11 +21,11 @@ LINE_LIMIT = 8 * 1024 * 1024
 CHOICES = 128
 """Choices of one request that get a filter; the protocol's own limit."""
 
-_DONE = b"[DONE]"
+_DONE, _DONE_CHARS = b"[DONE]", 20
 
 
 class StreamRelay:
-    """One streamed reply. `usage` is what it said of itself so far (None: nothing).
+    """One streamed reply. `usage` is what it said of itself so far (None: nothing), `is_complete` that its last line came.
 
     Args:
         filtered: Otherwise every byte stays, and only the usage is read.
@@ -33,6 +33,7 @@ class StreamRelay:
 
     def __init__(self, *, filtered: bool = True) -> None:
         self.usage: Mapping[str, Any] | None = None
+        self.is_complete = False
         self._filtered = filtered
         self._filters: dict[int, ScaffoldingFilter] = {}
         self._buffer = b""
@@ -75,11 +76,14 @@ class StreamRelay:
         if self._unread:
             self._unread = False
             return line
-        if not line.startswith(b"data:") or not (self._filtered or b'"usage"' in line):
+        if not line.startswith(b"data:"):
+            return line
+        if len(line) < _DONE_CHARS and line[5:].strip() == _DONE:
+            self.is_complete = True
+            return self._held_chunks() + line
+        if not (self._filtered or b'"usage"' in line):
             return line
         payload = line[5:].strip()
-        if payload == _DONE:
-            return self._held_chunks() + line
         chunk = _object(payload)
         if chunk is None:
             return line
