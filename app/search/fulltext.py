@@ -35,6 +35,10 @@ ABSENT_SHARE = 0.25
 """Of a question's words, and of its weight: what may be unknown at most and has to be at least for `absence` to count.
 A longer question says the same thing several ways, some of them strange to the library."""
 
+ABSENT_FROM = 3_000
+"""Chunks that a library has to have for a missing word to tell something: with fewer, words as common as "long" are
+missing by chance."""
+
 _SATURATED = 2.2
 """BM25's k1 + 1: what an idf is multiplied by when a passage holds a term without end."""
 
@@ -147,12 +151,15 @@ def ceiling(terms: Sequence[WeightedTerm]) -> float:
     return _SATURATED * sum(term.idf for term in terms) or 1.0
 
 
-def absence(session: Session, terms: Sequence[WeightedTerm]) -> float:
+def absence(session: Session, terms: Sequence[WeightedTerm], total: int) -> float:
     """How much of a question (by weight, 0..1) stands nowhere in the library: it is about something else.
 
     0 where that tells nothing: less than a quarter of the question, a misspelt word (another begins like it), the name
-    of a single thing (documents speak of its kind), or a question of which much is unknown, as in another language.
+    of a single thing (documents speak of its kind), a question of which much is unknown, as in another language, or a
+    library of so few chunks (`total`) that common words are missing too.
     """
+    if total < ABSENT_FROM:
+        return 0.0
     missing = [term for term in terms if not term.chunks and not term.term.is_name]
     if not missing or len(missing) > ABSENT_WORDS or len(missing) * 2 > len(terms):
         return 0.0

@@ -91,7 +91,7 @@ class Searcher:
         terms = fulltext.weigh(session, self._words.question_terms(query), total)
         expression = fulltext.match_expression(terms, total)
         found = candidates.by_words(session, expression, fulltext.ceiling(terms), scope)
-        return _Worded(terms, fulltext.absence(session, terms), found)
+        return _Worded(terms, fulltext.absence(session, terms, total), found)
 
     def _fused(self, session: Session, worded: _Worded, meaning: Meaning | None, scope: Scope, k: int) -> list[Hit]:
         near = candidates.by_meaning(session, self._index, meaning, scope) if meaning is not None else []
