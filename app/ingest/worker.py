@@ -24,7 +24,7 @@ from app.metrics import Metrics
 from app.search.embeddings import Embedder
 from app.search.vectors import VectorIndex
 from app.settings import Settings
-from app.store import collections, documents, intake, jobs
+from app.store import collections, documents, intake, jobs, removals
 from app.store.engine import Database, Session
 
 STOP_S = 2.0
@@ -148,6 +148,7 @@ class Worker:
             queued = jobs.enqueue(session, [jobs.ingest_job(*document) for document in unfinished], now)
             waiting = intake.waiting_for_vectors(session)
             queued += jobs.enqueue(session, [jobs.embed_job(document_id) for document_id in waiting], now)
+            queued += removals.resume(session, now)
             swept = self._tools.files.sweep(intake.upload_shas(session))
             return released + queued, swept
 

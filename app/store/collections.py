@@ -73,9 +73,11 @@ def list_scanned(session: Session) -> list[CollectionRow]:
     return _rows(session, Collection.root.is_not(None) & Collection.removing_at.is_(None))
 
 
-def list_removing(session: Session, owner_id: int) -> list[CollectionRow]:
-    """The owner's collections that are being removed; `documents` counts what is left, tombstones aside."""
-    return _rows(session, (Collection.owner_id == owner_id) & Collection.removing_at.is_not(None))
+def list_removing(session: Session, owner_id: int | None = None) -> list[CollectionRow]:
+    """The owner's (None: everyone's) collections that are being removed; `documents` counts what is left, tombstones
+    aside."""
+    theirs = Collection.removing_at.is_not(None)
+    return _rows(session, theirs if owner_id is None else theirs & (Collection.owner_id == owner_id))
 
 
 def list_watched(session: Session) -> list[tuple[int, str]]:

@@ -30,8 +30,13 @@ def begin(session: Session, row: collections.CollectionRow, now: datetime) -> No
     theirs = select(Document.id).where(Document.collection_id == row.id)
     session.execute(delete(Job).where(Job.document_id.in_(theirs)))
     collections.mark_removing(session, row.id, now)
-    payload = {"collection_id": row.id, "documents": row.documents}
-    jobs.enqueue(session, [jobs.NewJob("remove", _key(row.id), None, payload)], now)
+    jobs.enqueue(session, [_job(row)], now)
+
+
+def resume(session: Session, now: datetime) -> int:
+    """Queues what a removal that was given up still has to do; returns how many there were. At start, when no other
+    worker lives."""
+    return jobs.enqueue(session, [_job(row) for row in collections.list_removing(session)], now)
 
 
 def list_removals(session: Session, user_id: int) -> list[Removal]:
@@ -43,6 +48,11 @@ def _removal(session: Session, row: collections.CollectionRow) -> Removal:
     query = select(Job.payload).where(Job.dedup_key == _key(row.id)).order_by(Job.id.desc()).limit(1)
     payload = session.scalar(query) or {}
     return Removal(row.id, row.name, max(int(payload.get("documents", 0)), row.documents), row.documents)
+
+
+def _job(row: collections.CollectionRow) -> jobs.NewJob:
+    payload = {"collection_id": row.id, "documents": row.documents}
+    return jobs.NewJob("remove", _key(row.id), None, payload)
 
 
 def _key(collection_id: int) -> str:

@@ -9,8 +9,10 @@ from fastapi.testclient import TestClient
 
 from app.main import create_app
 from app.settings import Settings
-from tests.ingest_library import IngestLibrary, assert_sound
-from tests.ingest_parts import fill, sections, watch
+from app.store import jobs
+from app.store.models.library import Chunk
+from tests.ingest_library import USER, IngestLibrary, assert_sound
+from tests.ingest_parts import count, fill, sections, watch
 
 HTMX = {"HX-Request": "true"}
 
@@ -125,3 +127,17 @@ def test_a_removal_shows_how_far_it_is(client: TestClient, settings: Settings, r
         assert library.orphans().is_sound
     assert "Removing notes" not in client.get("/library").text
     assert client.post("/ui/library/folders", data={"path": str(root)}, headers=HTMX).status_code == 200
+
+
+def test_a_removal_that_was_given_up_goes_on_with_the_next_start(settings: Settings, root: Path) -> None:
+    """Its job failed, say because the process was killed three times: the documents must not stay hidden for ever."""
+    with IngestLibrary(settings).start() as library:
+        number = watch(library, root)
+    with IngestLibrary(settings) as library:
+        library.folders.remove(USER, number)
+        library.database.write(lambda session: jobs.drop_key(session, f"remove:{number}"))
+        assert count(library, Chunk) > 0
+        library.start()
+        library.settle()
+        assert count(library, Chunk) == 0
+        assert_sound(library)
