@@ -25,7 +25,7 @@ _DONE, _DONE_CHARS = b"[DONE]", 20
 
 
 class StreamRelay:
-    """One streamed reply. `usage` is what it said of itself so far (None: nothing), `is_complete` that its last line came.
+    """One streamed reply. `usage` is what it said of itself so far (None: nothing); `is_complete`: its last line came.
 
     Args:
         filtered: Otherwise every byte stays, and only the usage is read.
