@@ -72,7 +72,7 @@ def past_turns(messages: Sequence[chats.MessageRow]) -> tuple[PastTurn, ...]:
 def facts_of(gate: Gate, prompt: Prompt, settings: Settings) -> Mapping[str, Any]:
     """What the receipt shows beside the numbers: the query as searched, how many passages were given, the threshold,
     what did not fit, the prompt's size as estimated, the room it had and the window (tokens)."""
-    left_out = passages_of(gate.hits)[len(prompt.passages) :]
+    left_out = passages_of(gate.hits)[len(gate.hits) - prompt.dropped :]
     return {
         "searched": gate.searched,
         "given": len(prompt.passages),

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from app.rag.markers import strip_markers
+from app.rag.merging import merged
 from app.rag.pieces import Passage
 from app.rag.prompts import (
     PastTurn,
@@ -60,9 +61,9 @@ class Retrieved(Protocol):
 
 @dataclass(slots=True)
 class Prompt:
-    """A prompt that fits. `passages` are those given, numbered from 1; `dropped` is how many hits did not fit; of
-    `window` tokens the prompt may take `room`, the rest is the answer's. `tool_room` is how many tokens tool results
-    may add; 0 where no tools are to be offered."""
+    """A prompt that fits. `passages` are those given, numbered from 1, neighbours as one; `dropped` is how many hits
+    did not fit; of `window` tokens the prompt may take `room`, the rest is the answer's. `tool_room` is how many tokens
+    tool results may add; 0 where no tools are to be offered."""
 
     messages: list[dict[str, str]]
     passages: tuple[Passage, ...]
@@ -114,7 +115,7 @@ def pack(
     The window is LLM_CONTEXT_TOKENS (8192 when unknown), less room for the answer (LLM_MAX_TOKENS or 1024, at most half
     of the window). The rules and the question come first; history (oldest first, whole turns; answers without their
     markers) gives way until it takes at most a third of what is left; passages fill the rest in rank order up to the
-    first that does not fit. The best passage is always given.
+    first that does not fit; those that follow each other in a document are given as one. The best is always given.
 
     Args:
         history: The chat's answered turns, oldest first; turns without an answer are left out.
@@ -132,10 +133,10 @@ def pack(
     past = _fitting_history(history, round(left * _HISTORY_SHARE))
     left -= _tokens_of(build((), past, offered)) - _tokens_of(build((), (), offered))
     found = passages_of(gate.hits)
-    passages = _fitting_passages(found, left)
+    taken, passages = fit(found, left)
     messages = build(passages, past, offered)
     tool_room = max(_TOOL_ROOM_MIN, room - defined - _tokens_of(messages)) if offered else 0
-    return Prompt(messages, passages, len(found) - len(passages), window, room, tool_room, past, build)
+    return Prompt(messages, passages, len(found) - taken, window, room, tool_room, past, build)
 
 
 def passages_of(hits: Sequence[Hit]) -> tuple[Passage, ...]:
@@ -158,6 +159,20 @@ def passages_of(hits: Sequence[Hit]) -> tuple[Passage, ...]:
         )
         for n, hit in enumerate(hits, 1)
     )
+
+
+def fit(
+    found: Sequence[Passage], room: int, count_tokens: Callable[[str], int] | None = None
+) -> tuple[int, tuple[Passage, ...]]:
+    """How many of `found`, in order, fit into `room` tokens, and these with neighbours as one; always one at least."""
+    size = count_tokens or estimate_tokens
+    taken, passages = min(1, len(found)), merged(found[:1])
+    for count in range(1, len(found) + 1):
+        together = merged(found[:count])
+        if sum(size(passage_block(passage)) + 1 for passage in together) > room:
+            break
+        taken, passages = count, together
+    return taken, passages
 
 
 def estimate_tokens(text: str) -> int:
@@ -191,14 +206,6 @@ def _fitting_history(history: Sequence[PastTurn], room: int) -> tuple[PastTurn, 
             break
         kept.append(plain)
     return tuple(reversed(kept))
-
-
-def _fitting_passages(found: Sequence[Passage], room: int) -> tuple[Passage, ...]:
-    for at, passage in enumerate(found):
-        room -= estimate_tokens(passage_block(passage)) + 1
-        if room < 0:
-            return tuple(found[: max(at, 1)])
-    return tuple(found)
 
 
 def _tokens_of(messages: Sequence[dict[str, str]]) -> int:

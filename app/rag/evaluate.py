@@ -9,11 +9,10 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from app.rag import citations
-from app.rag.context import pack, passages_of
-from app.rag.evaluation import Outcome, Question, within_budget
+from app.rag.context import fit, pack, passages_of
+from app.rag.evaluation import Outcome, Question
 from app.rag.gate import Search, retrieve
 from app.rag.pieces import ChatFn, Passage, StreamPiece
-from app.rag.prompts import passage_block
 from app.search.hits import Hit, SearchFilters
 from app.settings import Settings
 
@@ -89,8 +88,8 @@ async def _outcome(question: Question, asked: Asked, settings: Settings, named: 
         filters=_EVERYWHERE,
     )
     prompt = pack(gate, question.text, question.history, settings, documents=len(asked.paths))
-    sizes = [asked.count_tokens(passage_block(passage)) for passage in prompt.passages]
-    given = prompt.passages[: within_budget(sizes, asked.budget)]
+    taken = gate.hits[: len(gate.hits) - prompt.dropped]
+    _, given = fit(passages_of(taken), asked.budget, asked.count_tokens)
     answer = ""
     if gate.mode == "grounded":
         async for piece in asked.answer(prompt.messages, tools=None):

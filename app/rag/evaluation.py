@@ -154,16 +154,6 @@ def plain(text: str) -> str:
     return _BLANK.sub(" ", _MARKUP.sub("", text)).strip()
 
 
-def within_budget(sizes: Sequence[int], budget: int) -> int:
-    """How many passages of these sizes fit, in order; the first is always given."""
-    left = budget
-    for count, size in enumerate(sizes):
-        left -= size
-        if left < 0:
-            return max(count, 1)
-    return len(sizes)
-
-
 def measures(outcomes: Sequence[Outcome], k: int) -> list[Measure]:
     """Every measure over these outcomes, those of nothing left out."""
     answerable = [outcome for outcome in outcomes if outcome.question.documents]

@@ -20,7 +20,6 @@ from app.rag.evaluation import (
     parse_questions,
     recall_at,
     reciprocal_rank,
-    within_budget,
 )
 from app.rag.prompts import PastTurn
 
@@ -96,12 +95,6 @@ def test_a_passage_is_found_whatever_its_markup_and_lines() -> None:
     """Each of several has to be."""
     assert holds_passages(["Keep `7`  **daily**\nsnapshots."], ["7 daily snapshots"])
     assert not holds_passages(["one"], ["one", "two"])
-
-
-@pytest.mark.parametrize(("budget", "count"), [(5, 1), (30, 2), (59, 2), (60, 3), (1000, 3)])
-def test_passages_fit_in_order_and_the_first_is_always_given(budget: int, count: int) -> None:
-    """As packing does it."""
-    assert within_budget([10, 20, 30], budget) == count
 
 
 def test_every_measure_has_its_own_denominator() -> None:
