@@ -4,11 +4,8 @@ import logging
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
-import numpy as np
 import pytest
 
-from app.search import fulltext
-from app.search.embeddings import FloatMatrix, FloatVector
 from app.search.hybrid import Hit, Searcher, SearchFilters
 from app.search.query_embedder import REST_S
 from app.search.vectors import VectorIndex
@@ -32,16 +29,6 @@ class HandClock:
 
     def monotonic(self) -> float:
         return self.seconds
-
-
-class _SameForAll(WordEmbedder):
-    """Finds everything equally near."""
-
-    def embed_query(self, text: str) -> FloatVector:
-        return self.embed_passages([text])[0]
-
-    def embed_passages(self, texts: list[str]) -> FloatMatrix:
-        return np.full((len(texts), self.dim), self.dim**-0.5, dtype=np.float32)
 
 
 @pytest.fixture
@@ -118,31 +105,6 @@ class TestFinding:
 
         assert whole.score == pytest.approx(1.0)
         assert half.score < 0.3
-
-    def test_a_question_about_something_that_nothing_names_scores_less(
-        self, database: Database, add: Callable[..., int]
-    ) -> None:
-        """A passage that lies near is about something else then; where that is not sure, nothing changes."""
-        for number in range(5):
-            add(f"{number}.md", f"How restic can restore files, in the mode of part {number}.")
-        embed_all(database, steady := _SameForAll())
-        searcher = Searcher(database, steady, VectorIndex())
-        asked = {
-            "restore files with kopia": True,
-            "restore kopia": True,
-            "restore files mode 12": True,
-            "restore files with resticc": False,
-            "wiederherstellen dateien": False,
-            "nas-q7: restore files": False,
-            "restore files 备份怎么恢复": False,
-        }
-
-        def is_lowered(query: str) -> bool:
-            return max(hit.score for hit in searcher.search(query, user_id=1)) < 0.8
-
-        assert not any(is_lowered(query) for query in asked), "a small library lacks common words, too"
-        add("filler.md", *(f"Filling x{number}x." for number in range(fulltext.ABSENT_FROM)))
-        assert {query: is_lowered(query) for query in asked} == asked
 
     def test_the_same_text_in_two_documents_is_one_hit(
         self, searcher: Searcher, database: Database, embedder: WordEmbedder, add: Callable[..., int]
