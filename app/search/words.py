@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 from app.search.stopwords import STOP_WORDS
 
-_WORD, _LETTER, _DIGIT = re.compile(r"[^\W_]+"), re.compile(r"[^\W\d_]"), re.compile(r"\d")
+_WORD, _DIGIT = re.compile(r"[^\W_]+"), re.compile(r"\d")
+_JOINED = re.compile(r"[^\W\d_]\w*[-._:/]\w|\d\w*[-._:/]\w*[^\W\d_]")
 _FOLD = "unicode61 remove_diacritics 2"
 _SCHEMA = f"""
 CREATE VIRTUAL TABLE stemmed USING fts5(text, content='', tokenize='porter {_FOLD}');
@@ -25,8 +26,8 @@ CREATE VIRTUAL TABLE plain_terms USING fts5vocab('plain', 'instance');
 @dataclass(frozen=True, slots=True)
 class Term:
     """A word of a question: `word` as folded by the tokenizer (letters, digits and marks only, so it is safe between
-    double quotes), `stem` as the index knows it. `is_name`: it stood in something written with letters and
-    digits (`nas-03`, `0x80070005`, `v2.14`), the name of one host, error or version out of many."""
+    double quotes), `stem` as the index knows it. `is_name`: it stood in something joined of letters and
+    digits (`nas-03`, `E-4012`, `v2.14`), the name of one host, error or version out of many."""
 
     word: str
     stem: str
@@ -90,8 +91,8 @@ class _Scratch:
 
 
 def _words_of_names(question: str) -> set[str]:
-    """The words of what is written with letters and digits together."""
-    names = [token for token in question.casefold().split() if _LETTER.search(token) and _DIGIT.search(token)]
+    """The words of what joins letters and digits by a dash, a dot or the like."""
+    names = [token for token in question.casefold().split() if _JOINED.search(token) and _DIGIT.search(token)]
     return {word for name in names for word in _WORD.findall(name)}
 
 
