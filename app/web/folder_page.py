@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Form, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from app.edge.deps import Services, ServicesDep, UserDep
 from app.edge.errors import error_message
@@ -30,6 +30,8 @@ PATTERNS_CHARS = 32_000
 
 class PatternFields(BaseModel):
     """What the form sends."""
+
+    model_config = ConfigDict(extra="forbid")
 
     action: Literal["count", "save"]
     include: Annotated[str, Field(max_length=PATTERNS_CHARS)] = ""

@@ -44,13 +44,24 @@ def main() -> None:  # pragma: no cover - runs in the child, where coverage may 
     serve(requests, replies, SizeLimits(options["max_bytes"], options["max_chars"]))
 
 
+def peak_kib() -> int:
+    """This process's peak memory in KiB. Not `ru_maxrss` where it can be had otherwise: that one is inherited from the
+    process that forked, so a child of an app which holds a model in memory would count as full from the start."""
+    try:
+        status = Path("/proc/self/status").read_text(encoding="ascii", errors="replace")
+    except OSError:
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return next((int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM:")), 0)
+
+
 def serve(
     requests: BinaryIO,
     replies: BinaryIO,
     limits: SizeLimits,
     allow_cpu: Callable[[float], None] = sandbox.allow_cpu,
+    peak: Callable[[], int] = peak_kib,
 ) -> None:
-    """Answers requests until they end, or until this process has grown too big to keep."""
+    """Answers requests until they end, or until this process has grown too big to keep (`peak`, KiB)."""
 
     def send(message: dict[str, Any]) -> None:
         data = memoryview(frame(message))
@@ -62,20 +73,10 @@ def serve(
         send({"began": True})
         allow_cpu(request["cpu_s"])
         reply = answer(request, limits, send)
-        reply["last"] = bool(reply.get("last")) or peak_kib() > _RECYCLE_KIB
+        reply["last"] = bool(reply.get("last")) or peak() > _RECYCLE_KIB
         send(reply)
         if reply["last"]:
             return
-
-
-def peak_kib() -> int:
-    """This process's peak memory in KiB. Not `ru_maxrss` where it can be had otherwise: that one is inherited from the
-    process that forked, so a child of an app which holds a model in memory would count as full from the start."""
-    try:
-        status = Path("/proc/self/status").read_text(encoding="ascii", errors="replace")
-    except OSError:
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return next((int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM:")), 0)
 
 
 def answer(request: dict[str, Any], limits: SizeLimits, send: Send) -> dict[str, Any]:

@@ -19,7 +19,9 @@ def ask(*requests: Message, limits: SizeLimits | None = None) -> tuple[list[Mess
     """Feeds requests to the loop; its messages, and the CPU time it granted each."""
     replies = io.BytesIO()
     granted: list[float] = []
-    child.serve(io.BytesIO(b"".join(map(wire.frame, requests))), replies, limits or SizeLimits(), granted.append)
+    child.serve(
+        io.BytesIO(b"".join(map(wire.frame, requests))), replies, limits or SizeLimits(), granted.append, lambda: 0
+    )
     data, messages = replies.getvalue(), []
     while data:
         size = wire.HEADER_BYTES + wire.payload_size(data[: wire.HEADER_BYTES])
