@@ -8,6 +8,7 @@ in shape (`app.api.openai_errors`).
 import json
 import logging
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Annotated, Any, cast
 
 from anyio import to_thread
@@ -21,7 +22,7 @@ from app.api.openai_proxy import Proxied, ProxyLine, ProxyResponse
 from app.edge.deps import Services, ServicesDep, UserDep
 from app.guard.detectors import Limits
 from app.guard.log_records import TripOutcome
-from app.guard.proxy import NO_MODEL, Judged
+from app.guard.proxy import NO_MODEL, Judged, Terms
 from app.logs import kv
 from app.settings import Settings
 from app.store import collections
@@ -110,9 +111,12 @@ async def _proxied(
         proxied = Proxied(endpoint, raw, filtered=False)
         return ProxyResponse(services.catalog, services.clock, proxied, line)
     limits = Limits(strikes=settings.loop_guard_strikes, stagnation=settings.loop_guard_stagnation)
+    own = replace(services.guard_environment, observation=limits.allowance)
+    environment = services.guard_backends.environment(own, endpoint, str(body["model"])[:256])
+    terms = Terms(settings.loop_guard_mode, limits, environment)
 
     def judge() -> Judged:
-        return services.proxy_guard.judge(raw, body, mode=settings.loop_guard_mode, limits=limits, session=session)
+        return services.proxy_guard.judge(raw, body, terms, session=session)
 
     judged = judge() if len(raw) <= INLINE_BYTES else await to_thread.run_sync(judge)
     line.model, line.verdict = str(body["model"])[:256], judged.verdict

@@ -18,6 +18,7 @@ from app.guard.log_records import Scan, Trip, TripOutcome, TripRecord
 from app.guard.log_writer import GuardLog
 from app.guard.scan import Mode, Verdict, scan
 from app.guard.session import session_id
+from app.store.loop_guard_log import Environment
 
 NO_MODEL = "-"
 """The name a request is counted under that names no model."""
@@ -42,6 +43,15 @@ class Judged:
     trip: Trip | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What a request is judged by; `environment` is what its decision is counted under, None the process's own."""
+
+    mode: Mode
+    limits: Limits
+    environment: Environment | None = None
+
+
 class ProxyGuard:
     """Judges requests. Safe from several threads."""
 
@@ -50,7 +60,7 @@ class ProxyGuard:
         self._noted: OrderedDict[str, tuple[Trip, Tripped]] = OrderedDict()
         self._lock = threading.Lock()
 
-    def judge(self, raw: bytes, body: Mapping[str, Any], *, mode: Mode, limits: Limits, session: str | None) -> Judged:
+    def judge(self, raw: bytes, body: Mapping[str, Any], terms: Terms, *, session: str | None) -> Judged:
         """Scans a request and decides. Blocks for milliseconds where the conversation is long.
 
         Args:
@@ -58,11 +68,14 @@ class ProxyGuard:
             body: The same, parsed.
             session: What the client calls the conversation, if it does.
         """
+        mode = terms.mode
         if mode == "off":
             return Judged("off", raw)
         model = body.get("model")
-        counted = self._log.scanned("proxy", model if isinstance(model, str) and model else NO_MODEL, mode)
-        verdict = scan(body.get("messages"), limits, mode=mode)
+        counted = self._log.scanned(
+            "proxy", model if isinstance(model, str) and model else NO_MODEL, mode, terms.environment
+        )
+        verdict = scan(body.get("messages"), terms.limits, mode=mode)
         named = session_id(session, body.get("messages"))
         if verdict.observed is not None:
             self._log.tripped(_record(counted, verdict.observed, "observed", named))

@@ -130,6 +130,8 @@ class Upstream:
         if asked.path.endswith("/models"):
             self.listings.append(asked)
             return self.models
+        if not asked.path.endswith("/chat/completions"):
+            return Answer({}, status=404)  # Docent asks beside a request what the server is
         self.seen.append(asked)
         return self.answers[min(len(self.seen), len(self.answers)) - 1]
 
