@@ -162,12 +162,15 @@ def test_choices_are_filtered_each_for_itself(docent: Docent) -> None:
     assert texts == {0: "Aa", 1: f"B{half}?"}
 
 
-def test_tokens_come_as_they_are_said(docent: Docent) -> None:
+def test_tokens_come_as_they_are_said(docent: Docent, caplog: pytest.LogCaptureFixture) -> None:
     """The first one reaches the client while the server is still silent about the next."""
+    caplog.set_level(logging.INFO, "app.proxy")
     upstream = docent.upstream.says(Answer(sse(chunk("Thirty "), done=False), kind="text/event-stream", then="hang"))
     with docent.ask(stream=True) as answer:
         assert next(iter(answer)).choices[0].delta.content == "Thirty "
         assert upstream.seen[0].closed_at is None
+    (line,) = proxy_lines(caplog, 1)  # waited for here: it must not come in the middle of the next test
+    assert line["outcome"] == "cancelled"
 
 
 def test_the_line_of_a_request(docent: Docent, caplog: pytest.LogCaptureFixture) -> None:
