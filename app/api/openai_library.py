@@ -25,6 +25,7 @@ from app.api.turn_start import TurnRequest
 from app.catalog import Catalog
 from app.edge.deps import Services
 from app.errors import InvalidInputError
+from app.rag.pieces import storable
 from app.rag.prompts import PastTurn
 from app.search.hits import SearchFilters
 from app.store import turns
@@ -230,7 +231,7 @@ def _talk(said: Sequence[Mapping[str, Any]]) -> tuple[PastTurn, ...]:
 def _text(content: object) -> str:
     """A message's text: a string, or the text parts of a list; half characters, which nothing can hold, replaced."""
     if isinstance(content, str):
-        return content.encode(errors="replace").decode()
+        return storable(content)
     parts = _objects(content)
     return "\n".join(_text(part["text"]) for part in parts if isinstance(part.get("text"), str))
 

@@ -22,7 +22,7 @@ from app.rag.agent import AgentHolder
 from app.rag.citations import CitationCheck, check, source_rows
 from app.rag.context import Prompt, passages_of
 from app.rag.gate import Gate
-from app.rag.pieces import Passage
+from app.rag.pieces import Passage, storable
 from app.rag.prompts import NO_ANSWER_SENTENCE
 from app.rag.tool_calls import Toolbox
 from app.rag.turn import Mode, TurnStats
@@ -78,14 +78,14 @@ class TurnRecord:
 
     def add_content(self, text: str) -> str:
         """Adds answer text; returns it as stored, which is what the stream has to say."""
-        text = _storable(text)
+        text = storable(text)
         self.stats.first_ms = self.stats.first_ms or self._elapsed_ms()
         self.draft.content += text
         return text
 
     def add_thinking(self, text: str) -> str:
         """Adds reasoning; returns it as stored."""
-        text = _storable(text)
+        text = storable(text)
         self.draft.thinking += text
         return text
 
@@ -188,12 +188,3 @@ class TurnRecord:
 
     def _elapsed_ms(self) -> int:
         return max(1, round((self._services.clock.monotonic() - self._began) * 1000))
-
-
-def _storable(text: str) -> str:
-    """`text` with what is no Unicode character (a lone surrogate) replaced: the stream and the row have to be equal."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode(errors="replace").decode()
-    return text

@@ -110,3 +110,13 @@ class Passage:
     line_start: int
     line_end: int
     score: float
+
+
+def storable(text: str) -> str:
+    """`text` with what is no Unicode character (a lone surrogate) replaced: no row, request or page can hold one, and
+    the stream and the row have to be equal."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode(errors="replace").decode()
+    return text

@@ -13,7 +13,7 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from typing import Any, cast
 
 from app.rag.citations import source_rows
-from app.rag.pieces import DocRef, StreamPiece, ToolCallPiece
+from app.rag.pieces import DocRef, StreamPiece, ToolCallPiece, storable
 from app.rag.prompts import disarm, rearm
 from app.rag.scaffolding import ScaffoldingFilter
 from app.rag.tool_calls import Toolbox, ToolResult
@@ -115,14 +115,14 @@ def _clean(text: str) -> str:
     content_filter = ScaffoldingFilter()
     text = rearm(text)
     cut = text[: SHOWN_CHARS * 2]
-    clean = " ".join(_whole(content_filter.feed(cut) + content_filter.flush()).split())
+    clean = " ".join(storable(content_filter.feed(cut) + content_filter.flush()).split())
     return clean if len(clean) <= SHOWN_CHARS and cut == text else clean[: SHOWN_CHARS - 1] + "…"
 
 
 def _assistant(text: str, calls: Sequence[ToolCallPiece]) -> dict[str, Any]:
     return {
         "role": "assistant",
-        "content": disarm(_whole(text)),
+        "content": disarm(storable(text)),
         "tool_calls": [
             {
                 "id": call.id,
@@ -136,12 +136,7 @@ def _assistant(text: str, calls: Sequence[ToolCallPiece]) -> dict[str, Any]:
 
 def _sendable(arguments: str) -> str:
     """Broken arguments would make the server refuse every later request of the turn."""
-    return disarm(_whole(arguments)) if _parsed(arguments) is not None else "{}"
-
-
-def _whole(text: str) -> str:
-    """Without half characters (lone surrogates), which no request, page or row can hold."""
-    return text.encode(errors="replace").decode()
+    return disarm(storable(arguments)) if _parsed(arguments) is not None else "{}"
 
 
 def _parsed(arguments: str) -> Mapping[str, Any] | None:
