@@ -19,8 +19,8 @@ import orjson
 from app.ingest.chunking import chunk
 from app.ingest.errors import IngestError
 from app.ingest.extract import sandbox
-from app.ingest.extract.dispatch import SizeLimits, extract
-from app.ingest.extract.wire import HEADER_BYTES, frame, pack, payload_size
+from app.ingest.extract.dispatch import SizeLimits, extract, picture_of
+from app.ingest.extract.wire import HEADER_BYTES, frame, pack, pack_picture, payload_size, unpack_lines
 
 _PROGRESS_S = 0.2
 _RECYCLE_KIB = 320 * 1024
@@ -83,7 +83,10 @@ def answer(request: dict[str, Any], limits: SizeLimits, send: Send) -> dict[str,
     """The final message for one request; never raises."""
     try:
         path = Path(os.fsdecode(bytes.fromhex(request["path"])))
-        extraction = extract(path, request["name"], limits, _progress(send))
+        if "picture" in request:
+            return pack_picture(picture_of(path, request["picture"]))
+        recognised = {int(page): unpack_lines(lines) for page, lines in request.get("recognised", {}).items()}
+        extraction = extract(path, request["name"], limits, _progress(send), recognised)
         chunks = chunk(extraction)
         return pack(extraction, chunks) if len(chunks) <= limits.max_chunks else {"error": "too_long"}
     except IngestError as error:

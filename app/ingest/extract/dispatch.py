@@ -6,7 +6,7 @@ Called by `child`, and by unit tests in process. Owns the checks every file gets
 import errno
 import os
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
@@ -17,6 +17,7 @@ from app.ingest.extract.csv_table import extract_csv
 from app.ingest.extract.decode import decode
 from app.ingest.extract.html import extract_html
 from app.ingest.extract.markdown import extract_markdown
+from app.ingest.extract.pdf_lines import PageImage, PageLines
 from app.ingest.extract.plain import extract_plain
 from app.ingest.extract.rst import extract_rst
 from app.ingest.extract.settings_file import extract_settings
@@ -37,8 +38,15 @@ class SizeLimits:
     max_chunks: int = 60_000
 
 
-def extract(path: Path, name: str, limits: SizeLimits, on_page: OnPage | None = None) -> Extraction:
-    """Reads the file at `path`, which its owner calls `name`.
+def extract(
+    path: Path,
+    name: str,
+    limits: SizeLimits,
+    on_page: OnPage | None = None,
+    recognised: Mapping[int, PageLines] | None = None,
+) -> Extraction:
+    """Reads the file at `path`, which its owner calls `name`. `recognised` holds what was found in pictures of a PDF's
+    pages, by index from 0.
 
     Raises:
         IngestError: with any reason but timeout.
@@ -48,16 +56,28 @@ def extract(path: Path, name: str, limits: SizeLimits, on_page: OnPage | None = 
         raise IngestError("empty")
     if size > limits.max_bytes:
         raise IngestError("too_long")
-    extraction = _extract(path, sniff(head, path, name), name, limits, on_page)
+    family = sniff(head, path, name)
+    extraction = _from(family, path, on_page, recognised) if family == "pdf" else _extract(path, family, name, limits)
     if len(extraction.text) > limits.max_chars:
         raise IngestError("too_long")
     return replace(extraction, title=shortened(extraction.title))
 
 
-def _extract(source: Source, family: Family, name: str, limits: SizeLimits, on_page: OnPage | None) -> Extraction:
-    if family == "pdf":
-        return _from(family, source, on_page)
-    if family in _ZIPPED:
+def picture_of(path: Path, index: int) -> PageImage:
+    """The page `index` (from 0) of the PDF at `path`, drawn.
+
+    Raises:
+        IngestError: as `extract`; unsupported for another kind of file.
+    """
+    size, head = _open_checked(path)
+    if size == 0 or sniff(head, path, "") != "pdf":
+        raise IngestError("unsupported")
+    picture: PageImage = import_module("app.ingest.extract.page_image").page_image(path, index)
+    return picture
+
+
+def _extract(source: Source, family: Family, name: str, limits: SizeLimits) -> Extraction:
+    if family == "pdf" or family in _ZIPPED:
         return _from(family, source)
     if family == "eml":
         return _from(family, _bytes(source), _attachment_reader(limits))
@@ -84,7 +104,7 @@ def _attachment_reader(limits: SizeLimits) -> Callable[[bytes, str], Extraction]
         family = sniff(data[:HEAD_BYTES], data, name)
         if family == "eml":
             family = "plain"
-        extraction = _extract(data, family, name, limits, None)
+        extraction = _extract(data, family, name, limits)
         if len(extraction.text) > left:
             raise IngestError("too_long")
         left -= len(extraction.text)

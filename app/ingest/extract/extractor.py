@@ -8,7 +8,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from app.ingest.blocks import Extraction
 from app.ingest.chunking import ChunkDraft
 from app.ingest.errors import REASONS, ExtractorClosedError, IngestError, IngestReason
 from app.ingest.extract import wire
+from app.ingest.extract.pdf_lines import PageImage
 from app.ingest.extract.pipes import Child, ChildGone
 from app.logs import kv
 
@@ -49,24 +50,40 @@ class Extractor:
         self._child: Child | None = None
         self._is_closed = False
 
-    def extract(self, path: Path, name: str, on_page: OnPage | None = None) -> tuple[Extraction, list[ChunkDraft]]:
+    def extract(
+        self,
+        path: Path,
+        name: str,
+        on_page: OnPage | None = None,
+        recognised: Mapping[int, Mapping[str, Any]] | None = None,
+    ) -> tuple[Extraction, list[ChunkDraft]]:
         """Reads and chunks the file at `path`. `name` is what its owner calls it; only its suffix counts.
 
-        `on_page(done, total)` is called now and then while a long PDF is read.
+        `on_page(done, total)` is called now and then while a long PDF is read. `recognised` holds lines found in
+        pictures of a PDF's pages (`wire.pack_lines`), by index from 0.
 
         Raises:
             IngestError: with the reason; at the latest about a second after `limits.wall_s`.
             ExtractorClosedError: after `close`.
         """
+        asked = {"name": name.encode("utf-8", "replace").decode()}
+        pages = {str(index): lines for index, lines in (recognised or {}).items()}
+        return wire.unpack(self._answer(path, {**asked, "recognised": pages} if pages else asked, on_page))
+
+    def picture(self, path: Path, index: int) -> PageImage:
+        """The page `index` (from 0) of the PDF at `path` as a grey picture.
+
+        Raises:
+            IngestError, ExtractorClosedError: as `extract`.
+        """
+        return wire.unpack_picture(self._answer(path, {"picture": index}, None))
+
+    def _answer(self, path: Path, asked: Mapping[str, Any], on_page: OnPage | None) -> dict[str, Any]:
         with self._lock:
-            request = {
-                "path": os.fsencode(path).hex(),
-                "name": name.encode("utf-8", "replace").decode(),
-                "cpu_s": self.limits.cpu_s,
-            }
+            request = {"path": os.fsencode(path).hex(), "cpu_s": self.limits.cpu_s, **asked}
             message = self._ask(request, on_page)
         if "error" not in message:
-            return wire.unpack(message)
+            return message
         reason: str = message["error"]
         if reason == "internal":
             _log.error(kv("extract_crashed", detail=message.get("detail", "-")))

@@ -6,7 +6,7 @@ that were drawn row by row one after the other. Nothing of a PDF is run or follo
 
 import ctypes
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, cast
 
 import pypdfium2  # pyright: ignore[reportMissingTypeStubs]
@@ -33,15 +33,22 @@ _CORNERS = tuple(ctypes.c_double() for _ in range(4))
 _EMPTY_TITLES = frozenset({"", "untitled", "(anonymous)", "unspecified"})
 
 
-def extract_pdf(source: Source, on_page: Callable[[int, int], None] | None = None) -> Extraction:
+def extract_pdf(
+    source: Source,
+    on_page: Callable[[int, int], None] | None = None,
+    recognised: Mapping[int, PageLines] | None = None,
+) -> Extraction:
     """Reads a PDF. `on_page(done, total)` is called after each page.
 
     Title: the largest heading of the first page, else the document's own title.
 
+    Args:
+        recognised: Lines found in the pictures of pages, by index from 0; they stand in where a page has no text.
+
     Raises:
         IngestError: encrypted, corrupt, no_text, or too_long for more than `MAX_PAGES` pages.
     """
-    document = _open(source)
+    document = open_pdf(source)
     try:
         total = len(document)
         if total > MAX_PAGES:
@@ -54,6 +61,8 @@ def extract_pdf(source: Source, on_page: Callable[[int, int], None] | None = Non
             except pypdfium2.PdfiumError:
                 unread += 1
                 pages.append(PageLines(0.0, ()))
+            if not pages[-1].lines and recognised:
+                pages[-1] = recognised.get(index, pages[-1])
             if on_page:
                 on_page(index + 1, total)
         text_yield = tuple(sum(len("".join(line.text.split())) for line in page.lines) for page in pages)
@@ -67,7 +76,12 @@ def extract_pdf(source: Source, on_page: Callable[[int, int], None] | None = Non
         document.close()
 
 
-def _open(source: Source) -> pypdfium2.PdfDocument:
+def open_pdf(source: Source) -> pypdfium2.PdfDocument:
+    """The document, to be closed by the caller.
+
+    Raises:
+        IngestError: encrypted or corrupt.
+    """
     try:
         return pypdfium2.PdfDocument(source)
     except pypdfium2.PdfiumError as error:

@@ -50,6 +50,17 @@ class PageLines:
     lines: tuple[Line, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class PageImage:
+    """A page as a picture: `pgm` is netpbm's P5 (a byte a pixel), `scale` its pixels per point, `height` the page's in
+    points; the document has `pages`."""
+
+    pgm: bytes
+    scale: float
+    height: float
+    pages: int
+
+
 _ALIGNED = 3.0
 _PROSE_CHARS = 22
 """Mean length from which two cells side by side are columns of prose and not cells of a table."""

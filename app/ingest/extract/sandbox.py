@@ -26,7 +26,7 @@ def harden(memory_bytes: int) -> None:  # pragma: no cover - in the child only
     os.nice(_NICENESS)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
-    _lower(resource.RLIMIT_AS, memory_bytes)
+    lower(resource.RLIMIT_AS, memory_bytes)
     leave_network()
     sys.dont_write_bytecode = True
     sys.addaudithook(refuse)
@@ -64,7 +64,8 @@ def refuse(event: str, arguments: tuple[Any, ...]) -> None:
         raise PermissionError("refused in the extraction child: writing")
 
 
-def _lower(limit: int, value: int) -> None:  # pragma: no cover - in the child only
+def lower(limit: int, value: int) -> None:  # pragma: no cover - in the child only
+    """Sets a limit for good, never above what already holds."""
     _, hard = resource.getrlimit(limit)
     value = value if hard == resource.RLIM_INFINITY else min(value, hard)
     resource.setrlimit(limit, (value, value))

@@ -1,18 +1,20 @@
 """What the app and its extraction child say to each other: length-prefixed JSON, and an extraction as JSON. Pure.
 
 A frame is four bytes of length, most significant first, and that many bytes of JSON. The app asks
-`{"path", "name", "cpu_s"}` (the path as hex: file names are bytes); the child answers `{"began"}`, any
-number of `{"page", "pages"}` and then one `{"extraction", "chunks"}` or `{"error"}`, both with `"last"` when it will
-exit.
+`{"path", "name", "cpu_s"}` (the path as hex: file names are bytes), with `"recognised"` for what was found in pictures
+of its pages, or with `"picture": <index>` for such a picture; the child answers `{"began"}`, any number of `{"page",
+"pages"}` and then one `{"extraction", "chunks"}`, `{"picture"}` or `{"error"}`, each with `"last"` when it will exit.
 """
 
-from collections.abc import Sequence
+from base64 import b64decode, b64encode
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import orjson
 
 from app.ingest.blocks import Block, Extraction
 from app.ingest.chunking import ChunkDraft
+from app.ingest.extract.pdf_lines import Cell, Line, PageImage, PageLines
 
 HEADER_BYTES = 4
 
@@ -61,3 +63,27 @@ def unpack(message: dict[str, Any]) -> tuple[Extraction, list[ChunkDraft]]:
         for ordinal, (heading, start, end, page, first, last, sha256) in enumerate(message["chunks"])
     ]
     return extraction, chunks
+
+
+def pack_lines(page: PageLines) -> dict[str, Any]:
+    """A page's lines as JSON; also what `recognised_pages.lines` holds."""
+    lines = [[line.y, line.size, [[cell.text, cell.x0, cell.x1] for cell in line.cells]] for line in page.lines]
+    return {"height": page.height, "lines": lines}
+
+
+def unpack_lines(packed: Mapping[str, Any]) -> PageLines:
+    """What `pack_lines` took."""
+    lines = (Line(tuple(Cell(*cell) for cell in cells), y, size) for y, size, cells in packed["lines"])
+    return PageLines(packed["height"], tuple(lines))
+
+
+def pack_picture(picture: PageImage) -> dict[str, Any]:
+    """A page's picture as JSON."""
+    fields = {"scale": picture.scale, "height": picture.height, "pages": picture.pages}
+    return {"picture": {"pgm": b64encode(picture.pgm).decode(), **fields}}
+
+
+def unpack_picture(message: Mapping[str, Any]) -> PageImage:
+    """What `pack_picture` took."""
+    fields = message["picture"]
+    return PageImage(b64decode(fields["pgm"]), fields["scale"], fields["height"], fields["pages"])
