@@ -2,6 +2,7 @@
 
 from app.store.models.base import Base, UtcDateTime
 from app.store.models.chats import Chat, Message, QueryLog, Turn
+from app.store.models.evaluation import AnswerMark, EvalQuestion, EvalRun
 from app.store.models.library import Chunk, Collection, CollectionMember, Document, Job
 from app.store.models.loop_guard import (
     LoopGuardEnv,
@@ -10,16 +11,20 @@ from app.store.models.loop_guard import (
     LoopGuardScan,
     LoopGuardTrip,
 )
+from app.store.models.readings import Reading, RecognisedPage
 from app.store.models.setup import Setting, User
 from app.store.models.vectors import Generation, Vector
 
 __all__ = [
+    "AnswerMark",
     "Base",
     "Chat",
     "Chunk",
     "Collection",
     "CollectionMember",
     "Document",
+    "EvalQuestion",
+    "EvalRun",
     "Generation",
     "Job",
     "LoopGuardEnv",
@@ -29,6 +34,8 @@ __all__ = [
     "LoopGuardTrip",
     "Message",
     "QueryLog",
+    "Reading",
+    "RecognisedPage",
     "Setting",
     "Turn",
     "User",
