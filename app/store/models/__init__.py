@@ -11,7 +11,6 @@ from app.store.models.loop_guard import (
     LoopGuardScan,
     LoopGuardTrip,
 )
-from app.store.models.readings import Reading, RecognisedPage
 from app.store.models.setup import Setting, User
 from app.store.models.vectors import Generation, Vector
 
@@ -34,8 +33,6 @@ __all__ = [
     "LoopGuardTrip",
     "Message",
     "QueryLog",
-    "Reading",
-    "RecognisedPage",
     "Setting",
     "Turn",
     "User",
