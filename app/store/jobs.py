@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 
 from app.store.models.library import Document, Job
 
-JobKind = Literal["ingest", "embed", "scan", "remove"]
+JobKind = Literal["ingest", "embed", "scan", "remove", "ocr"]
 
 MAX_ATTEMPTS = 3
 LIVE = ("queued", "running")

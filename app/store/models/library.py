@@ -147,7 +147,7 @@ class Job(Base):
 
     id: Mapped[int] = mapped_column(primary_key=True)
     kind: Mapped[str] = mapped_column(String(20))
-    """`ingest` (extract and chunk one document), `embed` (its vectors), `scan` (one folder)."""
+    """`ingest` (extract and chunk one document), `embed` (its vectors), `scan` (one folder), `ocr` (pictures of its pages)."""
     document_id: Mapped[int | None] = mapped_column(ForeignKey("documents.id", ondelete="CASCADE"), index=True)
     dedup_key: Mapped[str] = mapped_column(String(200))
     payload: Mapped[dict[str, Any]] = mapped_column(JSON)

@@ -1,0 +1,113 @@
+"""How documents were read: whether recognising text in pictures was asked for, and what it found page by page.
+
+Owns `readings` and `recognised_pages`. Functions that a page calls check the owner; the others are the worker's.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
+
+from sqlalchemy import delete, func, select
+from sqlalchemy.dialects.sqlite import insert
+from sqlalchemy.orm import Session
+
+from app.store import jobs
+from app.store.models.library import Document
+from app.store.models.readings import Reading, RecognisedPage
+
+OcrState = Literal["asked", "done", "failed"]
+
+
+@dataclass(frozen=True, slots=True)
+class ReadingRow:
+    """What is known of how a document was read: `ocr` as `Reading.ocr`, `recognised` pages whose picture was looked at,
+    `words` of them with text."""
+
+    ocr: OcrState | None = None
+    recognised: int = 0
+    words: int = 0
+    cut: bool = False
+    language: str | None = None
+
+
+def rows_of(session: Session, document_ids: Sequence[int]) -> dict[int, ReadingRow]:
+    """What is known of these documents; those nothing is known of are missing. The caller may read them."""
+    counts = _counts(session, document_ids)
+    rows = {
+        row.document_id: row for row in session.scalars(select(Reading).where(Reading.document_id.in_(document_ids)))
+    }
+    return {
+        number: ReadingRow(
+            ocr=rows[number].ocr if number in rows else None,  # pyright: ignore[reportArgumentType] - written by set_ocr
+            recognised=counts.get(number, (0, 0))[0],
+            words=counts.get(number, (0, 0))[1],
+            cut=bool(number in rows and rows[number].cut),
+            language=rows[number].language if number in rows else None,
+        )
+        for number in {*rows, *counts}
+    }
+
+
+def set_ocr(session: Session, document_id: int, state: OcrState) -> None:
+    """Says how far recognising is."""
+    _write(session, document_id, {"ocr": state})
+
+
+def note_read(session: Session, document_id: int, *, cut: bool, language: str | None) -> None:
+    """Keeps what extraction learned beside the text."""
+    _write(session, document_id, {"cut": cut, "language": language})
+
+
+def ask(session: Session, document_id: int, now: datetime) -> None:
+    """Queues recognising the pictures of a document, unless it is queued already."""
+    set_ocr(session, document_id, "asked")
+    jobs.enqueue(session, [jobs.NewJob("ocr", f"ocr:{document_id}", document_id)], now)
+
+
+def pages_of(session: Session, files: Iterable[tuple[int, str]]) -> dict[int, dict[int, Mapping[str, Any]]]:
+    """What was recognised in these files, given as (document, sha256): lines by page (from 0), by document."""
+    wanted = dict(files)
+    query = select(RecognisedPage.document_id, RecognisedPage.sha256, RecognisedPage.page, RecognisedPage.lines)
+    found: dict[int, dict[int, Mapping[str, Any]]] = {}
+    for row in session.execute(query.where(RecognisedPage.document_id.in_(list(wanted)))):
+        if wanted[row.document_id] == row.sha256:
+            found.setdefault(row.document_id, {})[row.page] = row.lines
+    return found
+
+
+def add_page(
+    session: Session, document_id: int, sha256: str, page: int, lines: Mapping[str, Any], now: datetime
+) -> None:
+    """Keeps the text of one page's picture; what was kept of another version of the file goes."""
+    stale = (RecognisedPage.document_id == document_id, RecognisedPage.sha256 != sha256)
+    session.execute(delete(RecognisedPage).where(*stale))
+    row = {"document_id": document_id, "page": page, "sha256": sha256, "lines": dict(lines), "recognised_at": now}
+    session.execute(insert(RecognisedPage).values(row).on_conflict_do_nothing())
+
+
+def forget(session: Session, document_ids: Sequence[int]) -> None:
+    """Takes out what is kept of documents whose rows stay behind as tombstones."""
+    session.execute(delete(RecognisedPage).where(RecognisedPage.document_id.in_(document_ids)))
+    session.execute(delete(Reading).where(Reading.document_id.in_(document_ids)))
+
+
+def waiting(session: Session) -> list[int]:
+    """Living documents whose pictures are still to be read, whether or not a job says so."""
+    query = select(Reading.document_id).join(Document, Document.id == Reading.document_id)
+    return list(session.scalars(query.where(Reading.ocr == "asked", Document.deleted_at.is_(None))))
+
+
+def _counts(session: Session, document_ids: Sequence[int]) -> dict[int, tuple[int, int]]:
+    """Pages looked at, and those of them with words, by document."""
+    has_words = func.json_array_length(RecognisedPage.lines, "$.lines") > 0
+    query = select(RecognisedPage.document_id, func.count(), func.sum(has_words)).join(
+        Document, (Document.id == RecognisedPage.document_id) & (Document.sha256 == RecognisedPage.sha256)
+    )
+    rows = session.execute(query.where(Document.id.in_(document_ids)).group_by(RecognisedPage.document_id))
+    return {number: (pages, words) for number, pages, words in rows}
+
+
+def _write(session: Session, document_id: int, values: Mapping[str, Any]) -> None:
+    statement = insert(Reading).values({"document_id": document_id, **values})
+    session.execute(statement.on_conflict_do_update(index_elements=["document_id"], set_=dict(values)))
