@@ -31,6 +31,7 @@ from app.ingest.stored_files import StoredFiles
 from app.logs import kv
 from app.rag import eval_command
 from app.search.choice import embedder_from
+from app.search.command import add_filters, filters_from
 from app.search.hybrid import Searcher
 from app.search.listing import as_fields, as_lines, check_query
 from app.search.vectors import VectorIndex
@@ -90,6 +91,7 @@ def _parser() -> argparse.ArgumentParser:
     searching.add_argument("query", nargs="+", metavar="WORD")
     searching.add_argument("-k", type=int, default=5, help="how many passages (5)")
     searching.add_argument("--json", action="store_true", help="print JSON, as POST /api/search answers it")
+    add_filters(searching)
     searching.set_defaults(run=_search)
     checking = commands.add_parser("doctor", help="look for what belongs to nothing, and repair what can be made again")
     checking.add_argument("--repair", action="store_true", help="repair it, instead of only telling")
@@ -177,8 +179,9 @@ def _search(settings: Settings, arguments: argparse.Namespace) -> int:
     if not is_there(settings.database):
         return _complain(catalog.t("search.no_library", database=settings.database), FAILED)
     with _opened(settings) as database, closing(embedder_from(settings)) as embedder:
+        filters = filters_from(database, LOCAL_USER_ID, arguments)
         searcher = Searcher(database, embedder, VectorIndex())
-        hits = searcher.search(query, user_id=LOCAL_USER_ID, k=max(1, arguments.k))
+        hits = searcher.search(query, user_id=LOCAL_USER_ID, k=max(1, arguments.k), filters=filters)
         counts = database.read(lambda session: documents.counts(session, LOCAL_USER_ID))
     if arguments.json:
         print(json.dumps({"hits": [as_fields(hit) for hit in hits]}, ensure_ascii=False, indent=1))

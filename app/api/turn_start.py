@@ -11,14 +11,14 @@ from app.rag.gate import Gate
 from app.rag.prompts import PastTurn
 from app.search.hits import SearchFilters
 from app.settings import Settings
-from app.store import chats, documents
+from app.store import chats
 from app.store.engine import Session
+from app.store.scope import Scope
 from app.store.settings import effective
+from app.store.tool_reads import count_searchable
 
 BUILTIN_MODEL = "builtin"
 """`model` of the answerer that quotes and needs none."""
-
-_SEARCHABLE: tuple[documents.StatusFilter, ...] = ("embedding", "ready")
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,11 +86,4 @@ def facts_of(gate: Gate, prompt: Prompt, settings: Settings) -> Mapping[str, Any
 
 def count_searched(session: Session, asked: TurnRequest) -> int:
     """How many documents the question was looked for in; what the deflecting prompt says."""
-    if asked.filters.documents is not None:
-        return len(asked.filters.documents)
-    places = (None,) if asked.filters.collections is None else asked.filters.collections
-    return sum(
-        documents.count_matching(session, asked.user_id, documents.DocumentFilters(status=status, collection=place))
-        for status in _SEARCHABLE
-        for place in places
-    )
+    return count_searchable(session, Scope(asked.user_id, asked.filters))

@@ -29,7 +29,7 @@ from app.rag.tools.search import search_library
 from app.rag.tools.texts import ToolTexts, tool_texts
 from app.search.hits import SearchFilters
 from app.store.engine import Database, StoreError
-from app.store.tool_reads import ToolScope
+from app.store.scope import Scope
 
 __all__ = ["DEFINITIONS", "LibraryToolbox", "ToolLimits", "ToolSources", "ToolTexts", "tool_texts"]
 
@@ -80,7 +80,7 @@ class LibraryToolbox:
     ) -> None:
         self._sources = sources
         self._limits = limits
-        self._scope = ToolScope(user_id, filters.collections, filters.documents)
+        self._scope = Scope(user_id, filters)
         self._given = given
         self._ledger = Ledger(given())
         self._budget = Budget(limits.budget_tokens)

@@ -1,15 +1,10 @@
-"""What a search is asked and what it yields. Values only."""
+"""What a search is asked (`SearchFilters`, defined beside the SQL it becomes) and what it yields. Values only."""
 
 from dataclasses import dataclass
 
+from app.store.scope import EVERYWHERE, SearchFilters
 
-@dataclass(frozen=True, slots=True)
-class SearchFilters:
-    """Where to look: ids of collections and of documents, None for anywhere. Both hold at once; what the user may not
-    see stays out whatever is asked. An empty tuple finds nothing."""
-
-    collections: tuple[int, ...] | None = None
-    documents: tuple[int, ...] | None = None
+__all__ = ["EVERYWHERE", "Hit", "SearchFilters"]
 
 
 @dataclass(frozen=True, slots=True)

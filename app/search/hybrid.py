@@ -20,7 +20,7 @@ from app.search.candidates import Candidate
 from app.search.embeddings import Embedder
 from app.search.fulltext import WeightedTerm
 from app.search.fusion import PER_DOCUMENT, Fused, fuse, score, spread
-from app.search.hits import Hit, SearchFilters
+from app.search.hits import EVERYWHERE, Hit, SearchFilters
 from app.search.query_embedder import Meaning, QueryEmbedder
 from app.search.scope import Scope, is_visible
 from app.search.vectors import VectorIndex
@@ -32,9 +32,6 @@ from app.store.prepared import Prepared
 from app.store.vectors import active_generation
 
 __all__ = ["EVERYWHERE", "Hit", "SearchFilters", "Searcher"]
-
-EVERYWHERE = SearchFilters()
-
 
 QUERIES_AT_ONCE = 4
 """Questions embedded side by side."""

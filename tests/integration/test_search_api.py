@@ -96,7 +96,7 @@ def test_a_question_over_the_limit_names_the_limit(client: TestClient, settings:
         {"query": "a", "more": 1},
         {"query": "a", "k": "3"},
         {"query": "a", "k": 2.5},
-        {"query": "a", "filters": {"path": "x"}},
+        {"query": "a", "filters": {"folder": "x"}},
         {"query": "a", "filters": {"documents": ["1"]}},
         {"query": "a", "filters": {"documents": [2**63]}},
         {"query": "a", "filters": {"documents": [1] * 1001}},

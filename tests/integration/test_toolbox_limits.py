@@ -20,7 +20,8 @@ from app.store import collections, intake
 from app.store.engine import Database
 from app.store.migrate import migrate
 from app.store.models import CollectionMember
-from app.store.tool_reads import ToolScope, chunk_at, last_lines, list_collections, list_documents, texts_of
+from app.store.scope import Scope
+from app.store.tool_reads import chunk_at, last_lines, list_collections, list_documents, texts_of
 from tests.integration.library_rows import NOW, add_document, add_user
 from tests.integration.toolbox_kit import ALICE, Caller, index_all, make_toolbox
 from tests.unit.rag.tools.test_arguments import JSON, KNOWN_KEYS
@@ -133,10 +134,10 @@ class TestFilters:
 
     def test_every_read_of_the_store_applies_the_scope(self, database: Database, bob: int) -> None:
         """Also where it is handed another person's ids, or one that was taken out."""
-        (theirs, *_) = database.read(lambda session: list_documents(session, ToolScope(bob)))
-        for scope in (ToolScope(ALICE), ToolScope(bob, documents=()), ToolScope(bob, collections=())):
+        (theirs, *_) = database.read(lambda session: list_documents(session, Scope(bob)))
+        for scope in (Scope(ALICE), Scope(bob, SearchFilters(documents=())), Scope(bob, SearchFilters(collections=()))):
 
-            def look(session: object, scope: ToolScope = scope) -> tuple[object, ...]:
+            def look(session: object, scope: Scope = scope) -> tuple[object, ...]:
                 return (
                     [one.id for one in list_documents(session, scope) if one.id == theirs.id],  # type: ignore[arg-type]
                     [one for one in list_collections(session, scope) if one.slug == "library-2" and one.documents],  # type: ignore[arg-type]

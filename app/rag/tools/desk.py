@@ -22,7 +22,8 @@ from app.rag.tools.paths import Tree
 from app.rag.tools.texts import ToolTexts
 from app.search.hits import SearchFilters
 from app.store.engine import Database, Session
-from app.store.tool_reads import ShownDocument, ToolScope, chunk_at, list_collections, list_documents
+from app.store.scope import Scope
+from app.store.tool_reads import ShownDocument, chunk_at, list_collections, list_documents
 
 _T = TypeVar("_T")
 
@@ -38,7 +39,7 @@ class Desk:
     searcher: Search
     clock: Clock
     texts: ToolTexts
-    scope: ToolScope
+    scope: Scope
     ledger: Ledger
     tokens: int
     top_k: int
@@ -47,7 +48,7 @@ class Desk:
     @property
     def filters(self) -> SearchFilters:
         """The scope as a search takes it."""
-        return SearchFilters(self.scope.collections, self.scope.documents)
+        return self.scope.filters
 
     def read(self, work: Callable[[Session], _T]) -> _T:
         """`work` in a read transaction of its own."""
