@@ -5,6 +5,7 @@ underneath by `app.store.settings.effective`. Built in `main` and `cli`, passed 
 """
 
 import os
+from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -52,6 +53,7 @@ class Settings(BaseSettings):
     watch_rescan_s: float = Field(default=300, ge=1)
     upload_max_mb: int = Field(default=200, ge=1)
     question_max_chars: int = Field(default=32_000, ge=1)
+    fetch_allow_cidrs: Annotated[tuple[IPv4Network | IPv6Network, ...], NoDecode] = ()
 
     retrieval_top_k: int = Field(default=12, ge=1, le=100)
     retrieval_min_score: float = Field(default=0.35, ge=0, le=1)
@@ -76,7 +78,7 @@ class Settings(BaseSettings):
     def _split_paths(cls, value: object) -> object:
         return tuple(part for part in value.split(os.pathsep) if part) if isinstance(value, str) else value
 
-    @field_validator("allowed_hosts", "trusted_proxies", mode="before")
+    @field_validator("allowed_hosts", "trusted_proxies", "fetch_allow_cidrs", mode="before")
     @classmethod
     def _split_names(cls, value: object) -> object:
         return tuple(part.strip() for part in value.split(",") if part.strip()) if isinstance(value, str) else value
