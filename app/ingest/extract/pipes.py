@@ -16,7 +16,7 @@ import orjson
 
 from app.ingest.extract.wire import HEADER_BYTES, frame, payload_size
 
-_ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[3]
 _KEPT_ENVIRONMENT = ("PATH", "LANG", "LC_ALL", "TZ", "PYTHONPATH", "SYSTEMROOT", "LD_LIBRARY_PATH")
 """Nothing else is handed on: the settings' secrets stand in the environment."""
 _READ = 1 << 20
@@ -31,19 +31,24 @@ class ChildGone(Exception):
         self.code = code
 
 
+def kept_environment() -> dict[str, str]:
+    """What a child that reads strangers' files is told of the environment."""
+    kept = {name: os.environ[name] for name in _KEPT_ENVIRONMENT if name in os.environ}
+    return {**kept, "PYTHONUTF8": "1", "MALLOC_ARENA_MAX": "2"}
+
+
 class Child:
     """One child process. Not thread-safe, but for `interrupt`."""
 
     def __init__(self, memory_bytes: int, max_bytes: int, max_chars: int) -> None:
         options = {"memory_bytes": memory_bytes, "max_bytes": max_bytes, "max_chars": max_chars}
-        environment = {name: os.environ[name] for name in _KEPT_ENVIRONMENT if name in os.environ}
         self._process = subprocess.Popen(  # noqa: S603 - our own interpreter and module, no user's words
             [sys.executable, "-m", "app.ingest.extract.child", orjson.dumps(options).decode()],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            cwd=_ROOT,
-            env={**environment, "PYTHONUTF8": "1", "MALLOC_ARENA_MAX": "2"},
+            cwd=ROOT,
+            env=kept_environment(),
             start_new_session=True,
         )
         assert self._process.stdin is not None
