@@ -37,7 +37,7 @@ demo_model() { # from here on the tests fail, and do not skip, where the demo mo
 }
 
 # The environment of the person who runs this must not steer the tests.
-for name in $(compgen -e | grep -E '^(LLM|EMBED|RETRIEVAL|WATCH|AGENT|LOOP_GUARD|TURN)_' || true); do unset "$name"; done
+for name in $(compgen -e | grep -E '^(LLM|EMBED|RETRIEVAL|WATCH|FETCH|AGENT|LOOP_GUARD|TURN)_' || true); do unset "$name"; done
 unset DATABASE_URL DATA_DIR UPLOAD_MAX_MB QUESTION_MAX_CHARS AUTH_MODE ALLOWED_HOSTS TRUSTED_PROXIES HOST PORT LOG_LEVEL
 export PYTHONDONTWRITEBYTECODE=1
 
