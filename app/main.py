@@ -14,6 +14,7 @@ from starlette.middleware import Middleware
 
 from app import __version__
 from app.api import chat, chats, collections, documents, health, loop_guard, metrics, openai, search, turns
+from app.api import marks as marks_api
 from app.api import settings as settings_api
 from app.catalog import Catalog, load_catalog
 from app.clock import Clock, SystemClock
@@ -52,6 +53,7 @@ from app.turns.settle import sweep_at_start
 from app.upstream.client import ClientPool, endpoint_from
 from app.upstream.discovery import USUAL_PORTS
 from app.web import chats as chat_fragments
+from app.web import marks as mark_fragments
 from app.web import folder_page, folders, guard_panel, library, pages, queries, reader, receipts
 from app.web import settings as settings_page
 from app.web.error_pages import error_pages
@@ -79,6 +81,8 @@ ROUTES = (
     guard_panel,
     pages,
     chat_fragments,
+    marks_api,
+    mark_fragments,
     loop_guard,
 )
 """Every module with routes that ask who is there; health checks and metrics are the ones that don't. Routes are looked

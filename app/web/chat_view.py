@@ -16,6 +16,8 @@ from app.edge.errors import problem_message
 from app.rag.prompts import NO_ANSWER_SENTENCE
 from app.store.chats import MessageRow
 from app.store.turns import TurnRow
+from app.turns.marking import Said
+from app.web.marks_view import MarkView, mark_view
 from app.web.tool_view import ToolLine, search_line, tool_lines
 
 BAR_WIDTH = 40
@@ -58,27 +60,35 @@ class TurnView:
     problem_more: str | None
     can_continue: bool
     total_ms: int | None
+    marks: MarkView
 
 
-def turn_views(catalog: Catalog, messages: Sequence[MessageRow], turns: Sequence[TurnRow]) -> list[TurnView]:
-    """The turns of a chat in order; `messages` and `turns` are all of them."""
+def turn_views(
+    catalog: Catalog, messages: Sequence[MessageRow], turns: Sequence[TurnRow], said: Mapping[str, Said] | None = None
+) -> list[TurnView]:
+    """The turns of a chat in order; `messages` and `turns` are all of them, `said` what was said of answers by turn."""
+    known = said or {}
     by_id = {turn.id: turn for turn in turns}
     questions = {message.turn_id: message for message in messages if message.role == "user"}
     return [
-        turn_view(catalog, questions[message.turn_id], message, by_id[message.turn_id])
+        turn_view(catalog, questions[message.turn_id], message, by_id[message.turn_id], known.get(message.turn_id))
         for message in messages
         if message.role == "assistant" and message.turn_id in questions and message.turn_id in by_id
     ]
 
 
-def turn_view(catalog: Catalog, question: MessageRow, answer: MessageRow, turn: TurnRow) -> TurnView:
-    """One turn from its question, its answer and its row."""
+def turn_view(
+    catalog: Catalog, question: MessageRow, answer: MessageRow, turn: TurnRow, said: Said | None = None
+) -> TurnView:
+    """One turn from its question, its answer and its row, and what was said of the answer."""
     numbers: Mapping[str, Any] = turn.numbers or {}
     deflected = turn.mode == "deflected"
     rows: Sequence[SourceRow] = () if deflected else answer.sources
     sources = source_views(rows, turn.id)
     near = source_views([{**row, "n": 0} for row in answer.sources], turn.id) if deflected else []
     threshold = float(numbers.get("min_score") or 0.0)
+    found = source_views(answer.sources, turn.id)
+    searched = bool(numbers.get("searched") or found)
     return TurnView(
         id=turn.id,
         question=question.content,
@@ -101,6 +111,7 @@ def turn_view(catalog: Catalog, question: MessageRow, answer: MessageRow, turn: 
         problem_more=catalog.t("chat.malformed_more") if answer.error_code == "malformed_reply" else None,
         can_continue=bool(answer.content) and (answer.status == "stopped" or numbers.get("finish_reason") == "length"),
         total_ms=numbers.get("total_ms") or None,
+        marks=mark_view(catalog, turn.id, said or Said(), found, searched=searched, numbered=not deflected),
     )
 
 

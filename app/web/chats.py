@@ -12,6 +12,7 @@ from app.edge.deps import Services, ServicesDep, UserDep
 from app.errors import NotFoundError
 from app.store import chats, turns
 from app.store.engine import Session
+from app.turns import marking
 from app.web.chat_view import TurnView, turn_view
 from app.web.side import side_bar
 from app.web.templating import render_fragment
@@ -83,17 +84,23 @@ async def delete(request: Request, services: ServicesDep, user_id: UserDep, chat
 @router.get("/ui/turns/{turn_id}", response_class=HTMLResponse)
 def turn_fragment(services: ServicesDep, user_id: UserDep, turn_id: str) -> HTMLResponse:
     """One settled or running turn, as the page shows it."""
-    turn = services.database.read(lambda session: _turn(session, services, user_id, turn_id))
+    _, turn = services.database.read(lambda session: read_turn(session, services, user_id, turn_id))
     return render_fragment(services, "chat/_turn.html", turn=turn)
 
 
-def _turn(session: Session, services: Services, user_id: int, turn_id: str) -> TurnView:
+def read_turn(session: Session, services: Services, user_id: int, turn_id: str) -> tuple[int, TurnView]:
+    """A turn as the page shows it, and its chat.
+
+    Raises:
+        NotFoundError: `turn_not_found`.
+    """
     row = turns.get_turn(session, user_id, turn_id)
     answer = chats.answer_of(session, user_id, turn_id)
     if answer is None or answer.parent_id is None:
         raise NotFoundError("turn_not_found")
     question = chats.get_message(session, user_id, answer.parent_id)
-    return turn_view(services.catalog, question, answer, row)
+    said = marking.said_of(session, user_id, {turn_id: answer})[turn_id]
+    return answer.chat_id, turn_view(services.catalog, question, answer, row, said)
 
 
 def _row(

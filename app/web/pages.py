@@ -11,6 +11,7 @@ from fastapi.responses import HTMLResponse
 from app.edge.deps import Services, ServicesDep, UserDep
 from app.store import chats, collections, turns
 from app.store.engine import Session
+from app.turns import marking
 from app.web.chat_view import turn_views
 from app.web.chats import RowId
 from app.web.templating import render_page
@@ -39,14 +40,18 @@ def chat_page(request: Request, services: ServicesDep, user_id: UserDep, chat_id
     """One chat with all its turns; a running one is followed by the script."""
 
     def read(session: Session) -> tuple[Any, ...]:
+        chat = chats.get_chat(session, user_id, chat_id)
+        messages = chats.list_messages(session, user_id, chat_id)
+        answers = {message.turn_id: message for message in messages if message.role == "assistant"}
         return (
-            chats.get_chat(session, user_id, chat_id),
-            chats.list_messages(session, user_id, chat_id),
+            chat,
+            messages,
             turns.list_turns(session, user_id, chat_id),
             collections.list_collections(session, user_id),
+            marking.said_of(session, user_id, answers),
         )
 
-    chat, messages, rows, scopes = services.database.read(read)
+    chat, messages, rows, scopes, said = services.database.read(read)
     return render_page(
         services,
         request,
@@ -56,7 +61,7 @@ def chat_page(request: Request, services: ServicesDep, user_id: UserDep, chat_id
         chat=chat,
         chat_id=chat.id,
         draft="",
-        turns=turn_views(services.catalog, messages, rows),
+        turns=turn_views(services.catalog, messages, rows, said),
         **_composer(services, scopes, chat.collection_filter),
     )
 

@@ -1,4 +1,5 @@
-"""`/queries`: questions the documents did not answer. Each is a gap in the library that a document could fill."""
+"""`/queries`: questions the documents did not answer. Each is a gap in the library that a document could fill. Below
+them the questions whose answers a reader marked as not helpful."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from app.catalog import Catalog
 from app.edge.answers import reader_href, title_of
 from app.edge.deps import ServicesDep, UserDep
 from app.errors import NotFoundError
-from app.store import chats, queries
+from app.store import chats, marks, queries
 from app.store.engine import Session
 from app.store.queries import GapRow
 from app.web.library_view import shown_name
@@ -45,6 +46,17 @@ class Gap:
     again: str
 
 
+@dataclass(frozen=True, slots=True)
+class Unhelpful:
+    """A question whose answer was of no help, as words; `reason` is the reader's, or empty."""
+
+    question: str
+    when: str
+    reason: str
+    chat: str
+    receipt: str
+
+
 @router.get("/queries", response_class=HTMLResponse)
 def queries_page(request: Request, services: ServicesDep, user_id: UserDep, shown: int = PAGE_SIZE) -> HTMLResponse:
     """The list, newest first; `shown` grows with "Show more"."""
@@ -55,8 +67,19 @@ def queries_page(request: Request, services: ServicesDep, user_id: UserDep, show
         _gap(row, answer, threshold, services.catalog.when(row.created_at, now), services.catalog)
         for row, answer in found[:shown]
     ]
+    unhelpful = [
+        Unhelpful(
+            question=row.question,
+            when=services.catalog.when(row.asked_at, now),
+            reason=row.reason or "",
+            chat=f"/chats/{row.chat_id}#turn-{row.turn_id}",
+            receipt=f"/turns/{row.turn_id}",
+        )
+        for row in services.database.read(lambda session: marks.list_unhelpful(session, user_id))
+    ]
     more = f"/queries?shown={shown + PAGE_SIZE}" if len(found) > shown and shown < MOST else ""
-    return render_page(services, request, user_id, "queries/page.html", place="questions", gaps=gaps, more=more)
+    context = {"gaps": gaps, "more": more, "unhelpful": unhelpful}
+    return render_page(services, request, user_id, "queries/page.html", place="questions", **context)
 
 
 def _read(session: Session, user_id: int, limit: int) -> list[tuple[GapRow, chats.MessageRow | None]]:

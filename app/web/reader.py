@@ -20,6 +20,7 @@ from app.store.chats import MessageRow
 from app.store.documents import DocumentDetail
 from app.store.engine import Session
 from app.web import library_view, reader_view
+from app.web.marks import right_in_reader
 from app.web.reader_view import Place
 from app.web.templating import render_fragment, render_page
 
@@ -28,13 +29,14 @@ router = APIRouter()
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """What one address opens: the document (None once removed), the place in it, the answer that cites it and the row
-    of its source."""
+    """What one address opens: the document (None once removed), the place in it, the answer that cites it, the row of
+    its source, and whether that is saved as the right one."""
 
     document: DocumentDetail | None
     place: Place | None
     answer: MessageRow | None
     source: Mapping[str, Any] | None
+    right: Mapping[str, Any] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +94,7 @@ def reader_page(
         row=_file_row(opened.document, services),
         body=body,
         citation=citation,
+        right=opened.right,
         lost_quote=opened.source.get("quote", "") if opened.source is not None and place is None else "",
         facts=reader_view.facts(row, services.catalog, services.clock.now()),
         settled=row.status not in library_view.WORKING,
@@ -121,8 +124,12 @@ def _open(session: Session, user_id: int, document_id: int, asked: Asked) -> Ope
     try:
         detail = documents.get_document(session, user_id, document_id)
     except NotFoundError:
-        return Opened(None, None, answer, source)
-    return Opened(detail, _place(session, user_id, detail, asked, source), answer, source)
+        return Opened(None, None, answer, source, None)
+    place = _place(session, user_id, detail, asked, source)
+    right = None
+    if answer is not None and source is not None:
+        right = right_in_reader(session, user_id, answer, int(source["n"]))
+    return Opened(detail, place, answer, source, right)
 
 
 def _place(
