@@ -16,12 +16,13 @@ from sqlalchemy.orm import Session
 from app.store.models.library import Chunk, Collection, Document
 from app.store.models.vectors import Vector
 
-Source = Literal["upload", "folder"]
+Source = Literal["upload", "folder", "url"]
 
 
 @dataclass(frozen=True, slots=True)
 class NewDocument:
-    """A file that gets a row. `mtime_ns` is None for uploads."""
+    """A file that gets a row. `mtime_ns` is None for all but a folder's, `sha256` empty for a page that is still to be
+    fetched."""
 
     collection_id: int
     source: Source
@@ -242,14 +243,15 @@ def some_in_collection(session: Session, collection_id: int, limit: int) -> list
 
 
 def upload_shas(session: Session) -> set[str]:
-    """The content hashes that living uploads need a stored file of."""
-    query = select(Document.sha256).where(Document.source == "upload", Document.deleted_at.is_(None)).distinct()
+    """The content hashes that living uploads and fetched pages need a stored file of."""
+    stored = (Document.source != "folder", Document.sha256 != "", Document.deleted_at.is_(None))
+    query = select(Document.sha256).where(*stored).distinct()
     return set(session.scalars(query))
 
 
 def is_sha_used(session: Session, sha256: str) -> bool:
-    """Whether a living upload needs the stored file of that hash."""
-    query = exists().where(and_(Document.sha256 == sha256, Document.source == "upload", Document.deleted_at.is_(None)))
+    """Whether a living upload or fetched page needs the stored file of that hash."""
+    query = exists().where(and_(Document.sha256 == sha256, Document.source != "folder", Document.deleted_at.is_(None)))
     return bool(session.scalar(select(query)))
 
 

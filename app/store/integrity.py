@@ -55,7 +55,7 @@ IS_ORPHAN_JOB = and_(
     Job.state.in_(LIVE), Job.document_id.is_not(None), ~exists().where(Document.id == Job.document_id, _LIVING)
 )
 LACKS_JOB = or_(
-    and_(Document.status.in_(("queued", "parsing")), ~exists().where(_LIVE_JOB, Job.kind == "ingest")),
+    and_(Document.status.in_(("queued", "parsing")), ~exists().where(_LIVE_JOB, Job.kind.in_(("ingest", "fetch")))),
     and_(
         Document.status == "embedding",
         Document.error.is_distinct_from("embed_failed"),

@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 
 from app.store.models.library import Document, Job
 
-JobKind = Literal["ingest", "embed", "scan", "remove", "ocr"]
+JobKind = Literal["ingest", "embed", "scan", "remove", "ocr", "fetch"]
 
 MAX_ATTEMPTS = 3
 LIVE = ("queued", "running")
@@ -235,8 +235,16 @@ def drop_key(session: Session, dedup_key: str) -> None:
 
 
 def ingest_job(document_id: int, sha256: str) -> NewJob:
-    """The job that reads a document. One per content: a file that changes meanwhile gets another."""
+    """The job that reads a document. One per content: a file that changes meanwhile gets another. A page of which no
+    bytes came yet has no content: it is fetched first."""
+    if not sha256:
+        return fetch_job(document_id)
     return NewJob("ingest", f"ingest:{document_id}:{sha256}", document_id)
+
+
+def fetch_job(document_id: int) -> NewJob:
+    """The job that asks a server for a document's page."""
+    return NewJob("fetch", f"fetch:{document_id}", document_id)
 
 
 def embed_job(document_id: int) -> NewJob:

@@ -11,8 +11,10 @@ from app.store.models.loop_guard import (
     LoopGuardScan,
     LoopGuardTrip,
 )
+from app.store.models.readings import Reading, RecognisedPage
 from app.store.models.setup import Setting, User
 from app.store.models.vectors import Generation, Vector
+from app.store.models.web_pages import WebPage
 
 __all__ = [
     "AnswerMark",
@@ -33,9 +35,12 @@ __all__ = [
     "LoopGuardTrip",
     "Message",
     "QueryLog",
+    "Reading",
+    "RecognisedPage",
     "Setting",
     "Turn",
     "User",
     "UtcDateTime",
     "Vector",
+    "WebPage",
 ]

@@ -82,7 +82,7 @@ class Document(Base):
     id: Mapped[int] = mapped_column(primary_key=True)
     collection_id: Mapped[int] = mapped_column(ForeignKey("collections.id", ondelete="CASCADE"))
     source: Mapped[str] = mapped_column(String(10))
-    """`upload` or `folder` (`url` comes later)."""
+    """`upload`, `folder`, or `url` (fetched; its address stands in `web_pages`)."""
     path: Mapped[str] = mapped_column(Text)
     title: Mapped[str] = mapped_column(Text)
     mime: Mapped[str] = mapped_column(String(100))
@@ -147,7 +147,8 @@ class Job(Base):
 
     id: Mapped[int] = mapped_column(primary_key=True)
     kind: Mapped[str] = mapped_column(String(20))
-    """`ingest` (extract and chunk one document), `embed` (its vectors), `scan` (one folder), `ocr` (pictures of its pages)."""
+    """`ingest` (extract and chunk one document), `embed` (its vectors), `ocr` (pictures in it), `fetch` (the page
+    at its address), `scan` (one folder), `remove` (one collection)."""
     document_id: Mapped[int | None] = mapped_column(ForeignKey("documents.id", ondelete="CASCADE"), index=True)
     dedup_key: Mapped[str] = mapped_column(String(200))
     payload: Mapped[dict[str, Any]] = mapped_column(JSON)
