@@ -14,7 +14,10 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 ROOT = Path(__file__).resolve().parent.parent
 
-EDITABLE = frozenset({"llm_base_url", "llm_api_key", "llm_model", "loop_guard_mode"})
+EMBEDDER = frozenset({"embed_base_url", "embed_api_key", "embed_model"})
+"""Chosen together: a key or a name of one embedder says nothing about another."""
+
+EDITABLE = frozenset({"llm_base_url", "llm_api_key", "llm_model", "loop_guard_mode"}) | EMBEDDER
 """Fields the settings page may change; a value from the environment wins over the page and locks the field. Folders
 are none of them: each is a row of `collections`, to which WATCH_DIRS adds its own at start."""
 
@@ -53,6 +56,7 @@ class Settings(BaseSettings):
     watch_rescan_s: float = Field(default=300, ge=1)
     upload_max_mb: int = Field(default=200, ge=1)
     question_max_chars: int = Field(default=32_000, ge=1)
+    ocr: Annotated[str, Field(pattern=r"^(off|on|[a-z_]{3,20}(\+[a-z_]{3,20})*)$")] = "off"
     fetch_allow_cidrs: Annotated[tuple[IPv4Network | IPv6Network, ...], NoDecode] = ()
 
     retrieval_top_k: int = Field(default=12, ge=1, le=100)
@@ -83,7 +87,7 @@ class Settings(BaseSettings):
     def _split_names(cls, value: object) -> object:
         return tuple(part.strip() for part in value.split(",") if part.strip()) if isinstance(value, str) else value
 
-    @field_validator("loop_guard_mode", mode="before")
+    @field_validator("loop_guard_mode", "ocr", mode="before")
     @classmethod
     def _lower(cls, value: object) -> object:
         return value.lower() if isinstance(value, str) else value
@@ -107,6 +111,11 @@ class Settings(BaseSettings):
     def is_locked(self, field: str) -> bool:
         """Whether the environment (or `.env`) fixes `field`, so that the page may not change it."""
         return field in self.model_fields_set
+
+    @property
+    def is_embedder_locked(self) -> bool:
+        """Whether the environment chooses the embedder; then nothing that the page stored of one counts."""
+        return self.is_locked("embed_base_url") or self.is_locked("embed_model")
 
     @property
     def database(self) -> str:

@@ -2,20 +2,20 @@
 
 Owns what happens to a claimed `embed` job. Each distinct text is embedded once per generation, in small batches with a
 short transaction each, giving way while a turn streams. An embedder that cannot be reached costs a document nothing: it
-stays findable by words, says why it waits, and is tried again later. Another embedder than before gets a generation of
-its own at the first look (`catch_up`), whether or not anything is queued.
+stays findable by words, says why it waits, and is tried again later. The vectors are those of the generation that
+serves (`app.ingest.serving`), whatever is being built beside it (`app.ingest.building`).
 """
 
 import logging
-import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from app.clock import Clock
-from app.ingest.chunking import CHUNKER_VERSION, embedded_text
+from app.ingest.chunking import embedded_text
 from app.ingest.progress import ProgressBoard
+from app.ingest.serving import Serving
+from app.ingest.yielding import Yielding
 from app.logs import kv
-from app.search.embeddings import Embedder
 from app.search.errors import EmbedError
 from app.store import chunks, intake, jobs, vectors
 from app.store.engine import Database, Session
@@ -25,9 +25,6 @@ EMBED_AT_ONCE = 8
 """Texts between two looks at whether a turn streams or the process ends: 0.3 s of the built-in embedder."""
 
 LEASE_S = 60.0
-YIELD_MAX_S = 2.0
-"""How long a batch waits for a streaming turn; then one batch goes anyway, so that no stream starves it."""
-
 RETRY_BASE_S = 5.0
 RETRY_MAX_S = 300.0
 QUEUE_AT_ONCE = 500
@@ -45,29 +42,16 @@ class _Open:
 
 
 class Embedding:
-    """The embedding lane's work.
-
-    Args:
-        busy: Whether a turn is streaming just now.
-        stopping: Set when the process wants to end; asked between batches.
-    """
+    """The embedding lane's work."""
 
     def __init__(
-        self,
-        database: Database,
-        embedder: Embedder,
-        board: ProgressBoard,
-        clock: Clock,
-        busy: Callable[[], bool],
-        stopping: threading.Event,
+        self, database: Database, serving: Serving, board: ProgressBoard, clock: Clock, yielding: Yielding
     ) -> None:
         self._database = database
-        self._embedder = embedder
+        self._serving = serving
         self._board = board
         self._clock = clock
-        self._busy = busy
-        self._stopping = stopping
-        self._generation: vectors.ActiveGeneration | None = None
+        self._yielding = yielding
         self._caught_up = False
         self._again_at = clock.monotonic()
         self._failures = 0
@@ -80,7 +64,8 @@ class Embedding:
             return
         try:
             if self._database.read(chunks.has_any):
-                self._ensure_generation()
+                self._serving.agree()
+                self._queue_all()
             self._caught_up = True
         except EmbedError as error:
             delay = self._next_delay()
@@ -104,17 +89,16 @@ class Embedding:
         """Embeds what these documents miss; whatever is left over goes back into the queue."""
         opened: list[_Open] = []
         try:
-            generation = self._ensure_generation()
+            generation, embedder = self._serving.current()
             opened = self._open(claimed, generation.id)
             self._close(opened, generation.id, [], None)
             for batch in self._batches(opened):
-                if not self._give_way():
+                if not self._yielding.give_way():
                     break
-                texts = [embedded_text(text.title, text.heading, text.text) for text in batch]
-                matrix = self._embedder.embed_passages(texts)
-                if self._embedder.dim not in (0, generation.dim):
+                matrix = embedder.embed_passages([embedded_text(text.title, text.heading, text.text) for text in batch])
+                if embedder.dim not in (0, generation.dim):
                     # The server behind the same name has another model now: the next run finds its generation.
-                    self._generation = None
+                    self._serving.agreed = False
                     break
                 self._close(opened, generation.id, [text.sha256 for text in batch], matrix)
                 self._board.note_embedded(len(batch))
@@ -122,48 +106,15 @@ class Embedding:
             self._give_back(opened)
         except EmbedError as error:
             self._put_off(opened, claimed, error)
-        except Exception:
-            self._generation = None
-            raise
 
     def next_due(self) -> float | None:
         """Seconds until there is a document to embed, None when there is none."""
         return self._database.read(lambda session: jobs.next_due(session, "embed", self._clock.now()))
 
-    def _ensure_generation(self) -> vectors.ActiveGeneration:
-        if self._generation is not None:
-            return self._generation
-        dim = self._embedder.dim or self._dim_of_endpoint()
-        now = self._clock.now()
-
-        def work(session: Session) -> vectors.ActiveGeneration:
-            generation = vectors.ensure_generation(session, self._embedder.model, dim, str(CHUNKER_VERSION), now)
-            if generation.recut:
-                due = intake.send_back_all(session)
-                jobs.enqueue(session, [jobs.ingest_job(*document) for document in due], now)
-            elif generation.fresh:
-                # With the switch itself: nothing may be called ready whose vectors are another generation's.
-                ids = vectors.unembedded_documents(session, generation.id)
-                for start in range(0, len(ids), QUEUE_AT_ONCE):
-                    intake.mark_embedding(session, ids[start : start + QUEUE_AT_ONCE])
-            return generation
-
-        generation = self._database.write(work)
-        if not generation.recut and (generation.fresh or not self._caught_up):
-            self._queue_all(generation.id)
-        self._generation, self._caught_up = generation, True
-        return generation
-
-    def _dim_of_endpoint(self) -> int:
-        """As stored, if it is the same model, so that a start need not wait for the server; else it is asked."""
+    def _queue_all(self) -> None:
+        """Every document that lacks a vector of what serves: a kill meanwhile, or a generation that serves at once."""
         active = self._database.read(vectors.active_generation)
-        if active is not None and active.model == self._embedder.model:
-            return active.dim
-        return self._embedder.embed_passages(["how many dimensions"]).shape[1]
-
-    def _queue_all(self, generation_id: int) -> None:
-        """Every document that lacks a vector of this generation: another embedder than before, or a kill meanwhile."""
-        ids = self._database.read(lambda session: vectors.unembedded_documents(session, generation_id))
+        ids = self._database.read(lambda session: vectors.unembedded_documents(session, active.id)) if active else []
         for start in range(0, len(ids), QUEUE_AT_ONCE):
             some = ids[start : start + QUEUE_AT_ONCE]
 
@@ -233,13 +184,6 @@ class Embedding:
         for document in opened:
             document.missing -= set(shas)
         opened[:] = [document for document in opened if document.document_id not in closed]
-
-    def _give_way(self) -> bool:
-        """Waits while a turn streams; False when the process wants to end."""
-        until = self._clock.monotonic() + YIELD_MAX_S
-        while self._busy() and self._clock.monotonic() < until and not self._stopping.wait(0.02):
-            pass
-        return not self._stopping.is_set()
 
     def _give_back(self, opened: Sequence[_Open]) -> None:
         rest = [document.job for document in opened]

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from app.clock import Clock
+from app.ingest.building import Building, Builds, Pace
 from app.ingest.embedding import Embedding
 from app.ingest.folder_work import FolderWork, Hooks
 from app.ingest.lanes import Lane
@@ -18,10 +19,13 @@ from app.ingest.notify import Notifying, open_notifier
 from app.ingest.pipeline import LEASE_S, Pipeline
 from app.ingest.progress import Batch, ProgressBoard, Stage
 from app.ingest.reading import DocumentReader, Read, TextExtractor
-from app.ingest.stored_files import ProcessLock, StoredFiles
+from app.ingest.serving import Serving
+from app.ingest.stored_files import OneHolder, ProcessLock, StoredFiles
+from app.ingest.yielding import Yielding
 from app.logs import kv
 from app.metrics import Metrics
 from app.search.embeddings import Embedder
+from app.search.generations import Embedders, embedders_of
 from app.search.vectors import VectorIndex
 from app.settings import Settings
 from app.store import collections, documents, intake, jobs, removals
@@ -48,7 +52,7 @@ class Tools:
 
     files: StoredFiles
     extractor: TextExtractor
-    embedder: Embedder
+    embedder: Embedder | Embedders
     index: VectorIndex
     busy: Callable[[], bool] = lambda: False
     metrics: Metrics = field(default_factory=Metrics)
@@ -71,9 +75,12 @@ class Worker:
             tools.files, tools.extractor, self.board, clock=clock, max_mb=settings.upload_max_mb
         )
         self._pipeline = Pipeline(database, tools.index, self.board, clock, tools.metrics)
-        self._embedding = Embedding(
-            database, tools.embedder, self.board, clock=clock, busy=self._is_busy, stopping=self._stopping
-        )
+        embedders, yielding = embedders_of(tools.embedder), Yielding(clock, self._is_busy, self._stopping)
+        serving = Serving(database, settings, embedders, clock)
+        self._embedding = Embedding(database, serving, self.board, clock, yielding)
+        self.build_pace = Pace(clock)
+        mine = OneHolder(settings.data_dir / "building.lock")
+        self._building = Building(database, embedders, clock, yielding, Builds(mine, self.build_pace, tools.index))
         hooks = Hooks(self._stopping, self._hold, self._let_go, self.wake)
         self._folders = FolderWork(database, settings, clock, tools.index, tools.notifying, hooks)
         self._held: dict[int, jobs.ClaimedJob] = {}
@@ -117,6 +124,7 @@ class Worker:
         until = self._clock.monotonic() + STOP_S
         late = [lane for lane in self._lanes if not lane.join(max(0.05, until - self._clock.monotonic()))]
         self._folders.close()
+        self._building.close()
         while self._store_some():
             pass
         if self._lock is not None:
@@ -223,7 +231,7 @@ class Worker:
         self._embedding.catch_up()
         due = self._embedding.next_due()
         if due is None or due > 0:
-            return due
+            return _sooner(due, self._building.step())
         self.board.note_work()
         claimed = self._embedding.claim()
         self._hold(claimed)
@@ -256,3 +264,8 @@ class Worker:
         with self._held_lock:
             for job in claimed:
                 self._held.pop(job.id, None)
+
+
+def _sooner(first: float | None, second: float | None) -> float | None:
+    waits = [wait for wait in (first, second) if wait is not None]
+    return min(waits) if waits else None

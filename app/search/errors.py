@@ -1,8 +1,11 @@
 """What can go wrong in search.
 
 EmbedError (AppError)        embed_unavailable: no answer · embed_rejected: the endpoint refuses or answers nonsense
-└── DamagedModelError        embed_damaged: the built-in model's files are not the ones Docent was written for
+├── DamagedModelError        embed_damaged: the built-in model's files are not the ones Docent was written for
+└── UnknownEmbedderError     embed_unknown: no built-in one has that name · embed_not_installed: its extra is missing
 """
+
+from collections.abc import Mapping
 
 from app.errors import AppError
 
@@ -16,8 +19,15 @@ class EmbedError(AppError):
     status = 502
     default_code = "embed_unavailable"
 
-    def __init__(self, code: str | None = None, *, retryable: bool = True) -> None:
-        super().__init__(code, setting="EMBED_BASE_URL")
+    def __init__(
+        self,
+        code: str | None = None,
+        *,
+        retryable: bool = True,
+        setting: str = "EMBED_BASE_URL",
+        params: Mapping[str, object] | None = None,
+    ) -> None:
+        super().__init__(code, setting=setting, params=params)
         self.retryable = retryable
 
 
@@ -28,3 +38,13 @@ class DamagedModelError(EmbedError):
 
     def __init__(self) -> None:
         super().__init__(retryable=False)
+
+
+class UnknownEmbedderError(EmbedError):
+    """EMBED_MODEL, without an address, names what is not there."""
+
+    status = 422
+    default_code = "embed_unknown"
+
+    def __init__(self, code: str | None = None, *, params: Mapping[str, object] | None = None) -> None:
+        super().__init__(code, retryable=False, setting="EMBED_MODEL", params=params)

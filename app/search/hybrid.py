@@ -6,7 +6,7 @@ waits for ingest: what has no vector yet is found by its words, and where the em
 
 import json
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -20,6 +20,7 @@ from app.search.candidates import Candidate
 from app.search.embeddings import Embedder
 from app.search.fulltext import WeightedTerm
 from app.search.fusion import PER_DOCUMENT, Fused, fuse, score, spread
+from app.search.generations import Embedders, embedders_of
 from app.search.hits import EVERYWHERE, Hit, SearchFilters
 from app.search.query_embedder import Meaning, QueryEmbedder
 from app.search.scope import Scope, is_visible
@@ -29,7 +30,7 @@ from app.store.among import values_of
 from app.store.engine import Database
 from app.store.models import Chunk, Document
 from app.store.prepared import Prepared
-from app.store.vectors import active_generation
+from app.store.vectors import ActiveGeneration, active_generation
 
 __all__ = ["EVERYWHERE", "Hit", "SearchFilters", "Searcher"]
 
@@ -54,16 +55,23 @@ class Searcher:
     """Finds the chunks that fit a question. Blocking and thread-safe; async callers use a worker thread.
 
     Args:
-        embedder: Embeds questions. It has to be the one that embeds passages: where its model is not that of the stored
-            vectors, words alone serve.
+        embedder: Embeds questions: that of the generation that serves is taken. Where there is none, words alone serve.
+        generation: Which one serves.
     """
 
     def __init__(
-        self, database: Database, embedder: Embedder, index: VectorIndex, *, clock: Clock | None = None
+        self,
+        database: Database,
+        embedder: Embedder | Embedders,
+        index: VectorIndex,
+        *,
+        clock: Clock | None = None,
+        generation: Callable[[Session], ActiveGeneration | None] = active_generation,
     ) -> None:
         self._database = database
         self._index = index
-        self._query_embedder = QueryEmbedder(embedder, clock or SystemClock())
+        self._query_embedder = QueryEmbedder(embedders_of(embedder), clock or SystemClock())
+        self._generation = generation
         self._words = Words()
         self._places = threading.BoundedSemaphore(SEARCHES_AT_ONCE)
         self._pool = ThreadPoolExecutor(QUERIES_AT_ONCE, thread_name_prefix="docent-query")
@@ -81,7 +89,7 @@ class Searcher:
 
     def _embed(self, query: str) -> Meaning | None:
         """On a thread of its own while words are looked up; no database session is held meanwhile."""
-        return self._query_embedder.embed(query, self._database.read(active_generation))
+        return self._query_embedder.embed(query, self._database.read(self._generation))
 
     def _by_words(self, session: Session, query: str, scope: Scope) -> _Worded:
         total = fulltext.size(session)

@@ -1,6 +1,6 @@
 """The question's vector, if one can be had now.
 
-Owns what happens when the embedder fails: one warning per outage, a rest, and words alone until it answers again.
+Owns what happens when an embedder fails: one warning per outage, a rest, and words alone until it answers again.
 """
 
 import logging
@@ -9,8 +9,9 @@ from dataclasses import dataclass
 
 from app.clock import Clock
 from app.logs import kv
-from app.search.embeddings import Embedder, FloatVector
+from app.search.embeddings import FloatVector
 from app.search.errors import EmbedError
+from app.search.generations import Embedders
 from app.store.vectors import ActiveGeneration
 
 REST_S = 30.0
@@ -28,40 +29,46 @@ class Meaning:
 
 
 class QueryEmbedder:
-    """Embeds questions, and leaves it be while the embedder is down. Thread-safe."""
+    """Embeds questions with the embedder of the generation they are compared with, and leaves it be while it is down.
+    Thread-safe."""
 
-    def __init__(self, embedder: Embedder, clock: Clock) -> None:
-        self._embedder = embedder
+    def __init__(self, embedders: Embedders, clock: Clock) -> None:
+        self._embedders = embedders
         self._clock = clock
         self._lock = threading.Lock()
-        self._resting_until: float | None = None
+        self._resting: dict[int, float] = {}
+        """By generation: until when."""
 
     def embed(self, query: str, generation: ActiveGeneration | None) -> Meaning | None:
         """The vector of `query`, None where words alone have to serve: nothing is embedded yet, what is embedded came
-        from another model, or the embedder fails."""
-        if generation is None or generation.model != self._embedder.model or self._is_resting():
+        from an embedder that can't be had, or the embedder fails."""
+        if generation is None or self._is_resting(generation):
+            return None
+        embedder = self._embedders.of(generation)
+        if embedder is None:
             return None
         try:
-            vector = self._embedder.embed_query(query)
+            vector = embedder.embed_query(query)
         except EmbedError as error:
-            self._failed(error)
+            self._failed(generation, error)
             return None
-        self._answered()
+        self._answered(generation)
         return Meaning(generation, vector) if vector.shape == (generation.dim,) else None
 
-    def _is_resting(self) -> bool:
+    def _is_resting(self, generation: ActiveGeneration) -> bool:
         with self._lock:
-            return self._resting_until is not None and self._clock.monotonic() < self._resting_until
+            until = self._resting.get(generation.id)
+            return until is not None and self._clock.monotonic() < until
 
-    def _failed(self, error: EmbedError) -> None:
+    def _failed(self, generation: ActiveGeneration, error: EmbedError) -> None:
         with self._lock:
-            first = self._resting_until is None
-            self._resting_until = self._clock.monotonic() + REST_S
+            first = generation.id not in self._resting
+            self._resting[generation.id] = self._clock.monotonic() + REST_S
         if first:
-            log.warning(kv("query_embedder_down", model=self._embedder.model, code=error.code))
+            log.warning(kv("query_embedder_down", model=generation.model, code=error.code))
 
-    def _answered(self) -> None:
+    def _answered(self, generation: ActiveGeneration) -> None:
         with self._lock:
-            was_down, self._resting_until = self._resting_until is not None, None
+            was_down = self._resting.pop(generation.id, None) is not None
         if was_down:
-            log.info(kv("query_embedder_up", model=self._embedder.model))
+            log.info(kv("query_embedder_up", model=generation.model))

@@ -4,17 +4,21 @@ Owns what of a generation is kept in memory: up to 50,000 vectors a float32 matr
 per dimension, the best few hundred of which are ranked exactly by their rows in the database. Loaded at the first
 search; each search first takes in what has been stored since (ids only grow), by whichever process. Vectors are keyed
 by the sha256 of their text; which chunks hold it, and who may see them, is the caller's business (`app.search.hybrid`).
+A search names its generation and sees the vectors of that one only. Around a switch two generations are resident: for
+the searches that began before it, and for those after; the older one goes ten seconds after its last search.
 """
 
 import threading
-from collections.abc import Collection, Iterable
+import time
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy.orm import Session
 
-from app.search.embeddings import FloatMatrix, FloatVector
+from app.search.embeddings import FloatVector
+from app.search.matrices import BitRows, FloatRows
 from app.store import vectors as rows
 
 EXACT_ROWS = 50_000
@@ -22,6 +26,12 @@ EXACT_ROWS = 50_000
 
 RERANKED = 150
 """Candidates by bits that are ranked exactly."""
+
+RESIDENT = 2
+"""Generations kept in memory at most."""
+
+LINGER_S = 10.0
+"""How long a generation other than the one searched last stays in memory after its last search."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,21 +43,27 @@ class Neighbour:
 
 
 class VectorIndex:
-    """The vectors of one generation at a time. Thread-safe: one search after the other, a few milliseconds each.
+    """The vectors of the generation that is searched. Thread-safe: one search after the other, a few milliseconds each.
 
     Args:
         exact_rows: Up to how many vectors are kept whole.
         reranked: How many candidates by bits are ranked exactly.
+        monotonic: Seconds, for letting go of what is not searched any more.
     """
 
-    def __init__(self, *, exact_rows: int = EXACT_ROWS, reranked: int = RERANKED) -> None:
+    def __init__(
+        self,
+        *,
+        exact_rows: int = EXACT_ROWS,
+        reranked: int = RERANKED,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._exact_rows = exact_rows
         self._reranked = reranked
+        self._monotonic = monotonic
         self._lock = threading.RLock()
-        self._generation: int | None = None
-        self._last_id = 0
-        self._keys = _Keys()
-        self._rows: _FloatRows | _BitRows = _FloatRows(0)
+        self._residents: dict[int, _Resident] = {}
+        """By generation, the one searched last at the end."""
 
     def search(
         self,
@@ -62,15 +78,16 @@ class VectorIndex:
         `query` has unit length and the generation's dimension.
         """
         with self._lock:
-            self._take_in(session, generation)
-            places = self._places(allowed)
-            if not len(self._keys) or (places is not None and not places.size):
+            resident = self._resident(session, generation)
+            places = resident.places(allowed)
+            if not len(resident.keys) or (places is not None and not places.size):
                 return []
-            if isinstance(self._rows, _FloatRows):
-                best, cosines = self._rows.nearest(query, limit, places)
-                return [Neighbour(self._keys.sha(place), cosine) for place, cosine in zip(best, cosines, strict=True)]
-            best = self._rows.nearest(query, max(limit, self._reranked), places)
-            shas = [self._keys.sha(place) for place in best]
+            if isinstance(resident.rows, FloatRows):
+                best, cosines = resident.rows.nearest(query, limit, places)
+                shas = [resident.keys.sha(place) for place in best]
+                return [Neighbour(sha, cosine) for sha, cosine in zip(shas, cosines, strict=True)]
+            best = resident.rows.nearest(query, max(limit, self._reranked), places)
+            shas = [resident.keys.sha(place) for place in best]
         return _ranked(rows.read_by_sha(session, generation.id, shas), query)[:limit]
 
     def vectors(
@@ -78,41 +95,84 @@ class VectorIndex:
     ) -> dict[str, FloatVector]:
         """The vectors of those texts that have one."""
         with self._lock:
-            if isinstance(self._rows, _FloatRows) and self._generation == generation.id:
-                known = {sha: place for sha in shas if (place := self._keys.place(sha)) is not None}
-                return dict(zip(known, self._rows.matrix[list(known.values())], strict=True)) if known else {}
+            resident = self._residents.get(generation.id)
+            if resident is not None and isinstance(resident.rows, FloatRows):
+                known = {sha: place for sha in shas if (place := resident.keys.place(sha)) is not None}
+                return dict(zip(known, resident.rows.matrix[list(known.values())], strict=True)) if known else {}
         return rows.read_by_sha(session, generation.id, shas)
 
     def discard(self, shas: Iterable[str]) -> None:
         """Forgets vectors that were deleted. Not needed for right results, only for memory."""
+        gone = list(shas)
         with self._lock:
-            for sha in shas:
-                place = self._keys.remove(sha)
-                if place is not None:
-                    self._rows.move(len(self._keys), place)
+            for resident in self._residents.values():
+                resident.discard(gone)
+
+    def tidy(self) -> None:
+        """Lets go of generations that are not searched any more, all but the last one."""
+        with self._lock:
+            since = self._monotonic() - LINGER_S
+            for number in list(self._residents)[:-1]:
+                if self._residents[number].used < since:
+                    del self._residents[number]
+
+    @property
+    def generations(self) -> list[int]:
+        """The generations in memory."""
+        with self._lock:
+            return list(self._residents)
 
     def __len__(self) -> int:
-        return len(self._keys)
+        with self._lock:
+            return sum(len(resident.keys) for resident in self._residents.values())
 
-    def _take_in(self, session: Session, generation: rows.ActiveGeneration) -> None:
-        if self._generation != generation.id:
-            self._generation, self._last_id = generation.id, 0
-            self._keys, self._rows = _Keys(), _FloatRows(generation.dim)
+    def _resident(self, session: Session, generation: rows.ActiveGeneration) -> "_Resident":
+        resident = self._residents.pop(generation.id, None) or _Resident(generation, self._exact_rows)
+        while len(self._residents) >= RESIDENT:
+            del self._residents[next(iter(self._residents))]
+        self._residents[generation.id] = resident
+        resident.used = self._monotonic()
+        self.tidy()
+        resident.take_in(session)
+        return resident
+
+
+class _Resident:
+    """What is in memory of one generation."""
+
+    def __init__(self, generation: rows.ActiveGeneration, exact_rows: int) -> None:
+        self.used = 0.0
+        self.keys = _Keys()
+        self.rows: FloatRows | BitRows = FloatRows(generation.dim)
+        self._id = generation.id
+        self._exact_rows = exact_rows
+        self._last_id = 0
+
+    def take_in(self, session: Session) -> None:
+        """What was stored since."""
         newest = rows.last_id(session)
         if newest <= self._last_id:
             return
-        for batch in rows.read_after(session, generation.id, self._last_id):
-            self._rows.reserve(len(self._keys) + len(batch.shas))
+        for batch in rows.read_after(session, self._id, self._last_id):
+            self.rows.reserve(len(self.keys) + len(batch.shas))
             for sha, vector in zip(batch.shas, batch.matrix, strict=True):
-                self._rows.put(self._keys.add(sha), vector)
-            if isinstance(self._rows, _FloatRows) and len(self._keys) > self._exact_rows:
-                self._rows = _BitRows.of(self._rows, len(self._keys))
+                self.rows.put(self.keys.add(sha), vector)
+            if isinstance(self.rows, FloatRows) and len(self.keys) > self._exact_rows:
+                self.rows = BitRows.of(self.rows, len(self.keys))
         self._last_id = newest
 
-    def _places(self, allowed: Collection[str] | None) -> NDArray[np.intp] | None:
+    def discard(self, shas: Iterable[str]) -> None:
+        """Gives their places up."""
+        for sha in shas:
+            place = self.keys.remove(sha)
+            if place is not None:
+                self.rows.move(len(self.keys), place)
+
+    def places(self, allowed: Collection[str] | None) -> NDArray[np.intp] | None:
+        """The places of those keys that are here; None for all."""
         if allowed is None:
             return None
-        return np.array([place for sha in allowed if (place := self._keys.place(sha)) is not None], dtype=np.intp)
+        return np.array([place for sha in allowed if (place := self.keys.place(sha)) is not None], dtype=np.intp)
 
 
 class _Keys:
@@ -150,95 +210,9 @@ class _Keys:
         return place
 
 
-class _FloatRows:
-    """Vectors kept whole."""
-
-    def __init__(self, dim: int) -> None:
-        self.matrix = np.empty((0, dim), dtype=np.float32)
-        self.count = 0
-
-    def reserve(self, count: int) -> None:
-        room, dim = self.matrix.shape
-        if count > room:
-            grown = np.empty((max(count, room + room // 4), dim), dtype=np.float32)
-            grown[:room] = self.matrix
-            self.matrix = grown
-
-    def put(self, place: int, vector: FloatVector) -> None:
-        self.matrix[place] = vector
-        self.count = max(self.count, place + 1)
-
-    def move(self, source: int, target: int) -> None:
-        self.matrix[target] = self.matrix[source]
-        self.count = source
-
-    def nearest(self, query: FloatVector, limit: int, places: NDArray[np.intp] | None) -> tuple[list[int], list[float]]:
-        """Places, nearest first, and their cosines."""
-        cosines = self.cosines(query, places)
-        best = _top(-cosines, limit)
-        return (best if places is None else places[best]).tolist(), cosines[best].tolist()
-
-    def cosines(self, query: FloatVector, places: "NDArray[np.intp] | list[int] | None") -> FloatVector:
-        """One per place, None for all. Not by `@`: the linear algebra library sets every core to work on it, and their
-        waiting for each other keeps the question's embedding and the streams from running."""
-        return np.einsum("ij,j->i", self.matrix[: self.count] if places is None else self.matrix[places], query)
-
-
-class _BitRows:
-    """Signs of vectors, 64 to a word, compared by how many differ. One column a vector: adding up whole rows is five
-    times as fast as adding up the six words of each vector."""
-
-    def __init__(self, codes: NDArray[np.uint64]) -> None:
-        self.codes = codes
-        self.count = codes.shape[1]
-
-    @classmethod
-    def of(cls, rows: _FloatRows, count: int) -> "_BitRows":
-        """The signs of whole vectors."""
-        return cls(np.ascontiguousarray(_signs(rows.matrix[:count]).T))
-
-    def reserve(self, count: int) -> None:
-        room = self.codes.shape[1]
-        if count > room:
-            grown = np.empty((len(self.codes), max(count, room + room // 4)), dtype=np.uint64)
-            grown[:, :room] = self.codes
-            self.codes = grown
-
-    def put(self, place: int, vector: FloatVector) -> None:
-        self.codes[:, place] = _signs(vector[np.newaxis])[0]
-        self.count = max(self.count, place + 1)
-
-    def move(self, source: int, target: int) -> None:
-        self.codes[:, target] = self.codes[:, source]
-        self.count = source
-
-    def nearest(self, query: FloatVector, limit: int, places: NDArray[np.intp] | None) -> list[int]:
-        """Places, nearest first."""
-        code = _signs(query[np.newaxis])[0][:, np.newaxis]
-        codes = self.codes[:, : self.count] if places is None else self.codes[:, places]
-        differing = np.bitwise_count(codes ^ code).sum(axis=0, dtype=np.uint16)
-        best = _top(differing, limit)
-        return (best if places is None else places[best]).tolist()
-
-
-def _signs(matrix: FloatMatrix) -> NDArray[np.uint64]:
-    """One bit per dimension, packed into 64-bit words, the last one filled up with zeros."""
-    packed = np.packbits(matrix > 0, axis=1)
-    padding = -packed.shape[1] % 8
-    return np.pad(packed, ((0, 0), (0, padding))).view(np.uint64)
-
-
 def _ranked(found: dict[str, FloatVector], query: FloatVector) -> list[Neighbour]:
     if not found:
         return []
     cosines = np.stack(list(found.values())) @ query
     nearest = [Neighbour(sha, cosine) for sha, cosine in zip(found, cosines.tolist(), strict=True)]
     return sorted(nearest, key=lambda near: -near.cosine)
-
-
-def _top(distances: NDArray[np.float32] | NDArray[np.uint16], limit: int) -> NDArray[np.intp]:
-    """Places of the `limit` smallest, smallest first, equal ones in order of place."""
-    if limit < distances.size:
-        chosen = np.sort(np.argpartition(distances, limit - 1)[:limit])
-        return chosen[np.argsort(distances[chosen], kind="stable")]
-    return np.argsort(distances, kind="stable")

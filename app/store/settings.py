@@ -15,7 +15,7 @@ from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
 from app.logs import kv, redactor
-from app.settings import EDITABLE, SECRET, Settings
+from app.settings import EDITABLE, EMBEDDER, SECRET, Settings
 from app.store.engine import Database
 from app.store.models.setup import Setting
 
@@ -39,7 +39,7 @@ def effective(session: Session, settings: Settings) -> Settings:
     """
     stored: dict[str, object] = {}
     for key, value in session.execute(select(Setting.key, Setting.value).order_by(Setting.key)):
-        if key not in EDITABLE or settings.is_locked(key):
+        if key not in EDITABLE or settings.is_locked(key) or (key in EMBEDDER and settings.is_embedder_locked):
             continue
         checked = _checked(key, value)
         if checked is None:
@@ -92,7 +92,7 @@ def describe(environment: Settings, snapshot: Settings) -> dict[str, FieldView]:
     views: dict[str, FieldView] = {}
     for key in sorted(EDITABLE):
         value: object = getattr(snapshot, key)
-        locked = environment.is_locked(key)
+        locked = environment.is_locked(key) or (key in EMBEDDER and environment.is_embedder_locked)
         if key in SECRET:
             text = str(value) if value else ""
             views[key] = FieldView(None, locked, bool(text), text[-4:] if len(text) >= 12 else None)

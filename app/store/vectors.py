@@ -1,18 +1,19 @@
 """Embedding generations and their vectors: float32 matrices in, float32 matrices out.
 
 Owns which generation is active and how a vector is stored (little-endian float16). It embeds nothing and ranks nothing:
-`app.search` does. Called by the ingest pipeline (what is missing, add, delete) and by the resident index (what is new).
+`app.search` does. How one generation follows another is in `app.store.generation_changes`. Called by the ingest
+pipeline (what is missing, add, delete) and by the resident index (what is new).
 """
 
 import json
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import CursorResult, Integer, Table, bindparam, delete, exists, insert, literal_column, select, update
+from sqlalchemy import CursorResult, Integer, Table, bindparam, delete, exists, insert, literal_column, select
 from sqlalchemy.orm import Session
 
 from app.store.among import values_of
@@ -27,7 +28,11 @@ _GENERATION = literal_column("+vectors.generation_id", Integer)
 
 FloatMatrix = NDArray[np.float32]
 
-_ACTIVE = Prepared(select(Generation.id, Generation.model, Generation.dim).where(Generation.state == "active"))
+_ACTIVE = Prepared(
+    select(Generation.id, Generation.model, Generation.dim, Generation.base_url, Generation.api_key).where(
+        Generation.state == "active"
+    )
+)
 _LAST = Prepared(select(Vector.id).order_by(Vector.id.desc()).limit(1))
 _BY_SHA = Prepared(
     select(Vector.sha256, Vector.embedding).where(
@@ -38,15 +43,19 @@ _BY_SHA = Prepared(
 
 @dataclass(frozen=True, slots=True)
 class ActiveGeneration:
-    """The generation whose vectors serve. `fresh` is True for the call that made it the active one: whoever called has
-    to queue the embedding of `unembedded_documents`; with `recut` what was active before came from another chunker, so
-    that documents have to be read again."""
+    """A generation as a search needs it, mostly the one that serves: whose vectors, and where their embedder is found
+    (`base_url` None: built in, or not known).
+
+    `fresh` is True for the call that made it the active one: whoever called has to queue the embedding of
+    `unembedded_documents`.
+    """
 
     id: int
     model: str
     dim: int
+    base_url: str | None = None
+    api_key: str | None = field(default=None, repr=False)
     fresh: bool = False
-    recut: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,29 +74,28 @@ def active_generation(session: Session) -> ActiveGeneration | None:
 
 
 def ensure_generation(session: Session, model: str, dim: int, chunker: str, now: datetime) -> ActiveGeneration:
-    """Gets, wakes or makes the generation of this embedder and chunker, and makes it the only active one.
+    """Gets, wakes or makes the generation of this embedder, and makes it the only active one.
 
-    Any other active generation is retired: its vectors stay (going back costs nothing) and never mix with these.
+    Any other active generation is retired: its vectors stay (going back costs nothing) and never mix with these. A
+    vector depends on its text and the model only, so another chunker goes on with the vectors of the texts that it
+    leaves as they were.
     """
-    wanted = (
-        Generation.model == model,
-        Generation.dim == dim,
-        Generation.normalised.is_(True),
-        Generation.chunker == chunker,
-    )
-    row = session.execute(select(Generation.id, Generation.state).where(*wanted)).first()
-    if row is not None and row.state == "active":
-        return ActiveGeneration(row.id, model, dim)
-    before = session.scalar(select(Generation.chunker).where(Generation.state == "active"))
-    recut = before not in (None, chunker)
-    session.execute(update(Generation).where(Generation.state == "active").values(state="retired"))
-    if row is not None:
-        session.execute(update(Generation).where(Generation.id == row.id).values(state="active"))
-        return ActiveGeneration(row.id, model, dim, fresh=True, recut=recut)
-    generation = Generation(model=model, dim=dim, normalised=True, chunker=chunker, state="active", created_at=now)
-    session.add(generation)
+    known = (Generation.model == model, Generation.dim == dim, Generation.state.in_(("active", "building", "retired")))
+    row = session.scalars(select(Generation).where(*known).order_by(Generation.state, Generation.id.desc())).first()
+    active = session.scalars(select(Generation).where(Generation.state == "active")).first()
+    fresh = active is None or row is not active
+    if active is not None and row is not active:
+        active.state, active.retired_at = "retired", now
+        session.flush()
+    if row is None:
+        row = Generation(model=model, dim=dim, normalised=True, created_at=now, auto_switch=False)
+        session.add(row)
+    row.chunker = chunker
+    if row.state != "active":
+        row.state, row.switched_at, row.retired_at, row.paused_at, row.problem = "active", now, None, None, None
+        row.auto_switch = False
     session.flush()
-    return ActiveGeneration(generation.id, model, dim, fresh=True, recut=recut)
+    return ActiveGeneration(row.id, row.model, row.dim, row.base_url, row.api_key, fresh)
 
 
 def missing_shas(session: Session, generation_id: int, document_id: int) -> list[str]:

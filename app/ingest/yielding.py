@@ -1,0 +1,32 @@
+"""Giving way: background work waits while a turn streams, but no stream starves it."""
+
+import threading
+from collections.abc import Callable
+
+from app.clock import Clock
+
+YIELD_MAX_S = 2.0
+"""How long a batch waits for a streaming turn; then one batch goes anyway."""
+
+LOOK_S = 0.02
+
+
+class Yielding:
+    """Asked before each batch.
+
+    Args:
+        busy: Whether something is going on that may not be slowed down.
+        stopping: Set when the process wants to end.
+    """
+
+    def __init__(self, clock: Clock, busy: Callable[[], bool], stopping: threading.Event) -> None:
+        self._clock = clock
+        self._busy = busy
+        self._stopping = stopping
+
+    def give_way(self) -> bool:
+        """Waits its turn; False when the process wants to end."""
+        until = self._clock.monotonic() + YIELD_MAX_S
+        while self._busy() and self._clock.monotonic() < until and not self._stopping.wait(LOOK_S):
+            pass
+        return not self._stopping.is_set()
