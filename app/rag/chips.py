@@ -83,6 +83,19 @@ def marks_in(question: str, today: date) -> tuple[Mark, ...]:
     return tuple(found)
 
 
+def written(sign: Literal["@", "#"], name: str) -> str | None:
+    """How `name` is named in a question, in quotes where it needs them; None for one that can't be."""
+    pairs = [("", ""), *_PAIRS]
+    ways = (f"{sign}{opened}{name}{closed}" for opened, closed in pairs)
+    return next((way for way in ways if _reads_as(way, name)), None)
+
+
+def _reads_as(mark: str, name: str) -> bool:
+    match = _MARK.fullmatch(mark)
+    read = _mark(mark, match, date.min) if match is not None else None
+    return read is not None and read.readings[0] == Reading(name, len(mark))
+
+
 def searched_text(question: str, chips: Sequence[Chip]) -> str:
     """The question without its chips; with nothing left of it, its words."""
     left = _replaced(question, chips, with_words=False)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from app.rag.chips import MARKS_MAX, Chip, in_words, marks_in, searched_text
+from app.rag.chips import MARKS_MAX, Chip, in_words, marks_in, searched_text, written
 
 TODAY = date(2026, 12, 1)
 
@@ -167,6 +167,38 @@ def test_any_text_is_read_without_an_error(text: str) -> None:
             assert mark.start < reading.end <= len(text)
             assert reading.name.strip()
         end = max(reading.end for reading in mark.readings)
+
+
+@pytest.mark.parametrize(
+    ("name", "mark"),
+    [
+        ("net/router.md", "@net/router.md"),
+        ("two words.pdf", '@"two words.pdf"'),
+        ("o'brien.md", '@"o\'brien.md"'),
+        ('5" disks.md', '@“5" disks.md”'),
+        ("report (1).pdf", '@"report (1).pdf"'),
+        ("what?", '@"what?"'),
+        ("a@b", '@"a@b"'),
+        ("两个，文件.md", '@"两个，文件.md"'),
+        ("<b>.md", '@"<b>.md"'),
+        ("a\nb.md", None),
+        ("\"“„«'», all.md", None),
+        ("---", None),
+    ],
+)
+def test_a_name_is_written_so_that_it_is_read_again(name: str, mark: str | None) -> None:
+    """In quotes where it has a space or anything that ends a name; not at all where no quotes are left."""
+    assert written("@", name) == mark
+
+
+@given(st.text(alphabet=st.sampled_from("ab @#\"'“”„«»(.),/\n的，1"), max_size=12))
+def test_what_is_written_is_one_mark_of_that_name(name: str) -> None:
+    """Inside of a sentence, for either sign."""
+    for sign in ("@", "#"):
+        mark = written(sign, name)  # pyright: ignore[reportArgumentType] - both are signs
+        if mark is not None:
+            (read,) = marks_in(f"see {mark} there", TODAY)
+            assert read.name == name
 
 
 @given(st.text(max_size=200))
