@@ -9,15 +9,12 @@ const form = document.getElementById("composer");
 const field = form.querySelector("textarea");
 const ask = form.querySelector(".composer-ask");
 const stop = form.querySelector(".composer-stop");
-const hint = form.querySelector(".composer-hint");
 const turns = document.getElementById("turns");
 const line = document.getElementById("composer-say");
 let running = null;
 
 function show(isRunning) {
-  ask.hidden = isRunning;
-  stop.hidden = !isRunning;
-  hint.textContent = isRunning ? hint.dataset.stopping : hint.dataset.asking;
+  form.classList.toggle("running", isRunning);
   field.placeholder = isRunning ? form.dataset.next : form.dataset.follow;
 }
 

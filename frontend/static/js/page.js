@@ -17,44 +17,18 @@ export function tell(line, sentence, wrong = false) {
   line.classList.toggle("wrong", wrong);
 }
 
-function say(button, word) {
-  const before = button.textContent;
-  button.textContent = word;
-  setTimeout(() => { button.textContent = before; }, 1500);
-}
-
 // Gives every block of code under `root` its Copy button.
 export function dress(root) {
-  const { copyWord: copy, copiedWord: copied } = document.body.dataset;
-  for (const box of root.querySelectorAll(".code:not(:has(.copy))")) {
-    const button = Object.assign(document.createElement("button"), { type: "button", textContent: copy });
-    button.className = "button quiet little copy";
-    button.addEventListener("click", async () => {
-      await copyText(box.querySelector("pre").textContent);
-      say(button, copied);
-    });
-    box.prepend(button);
-  }
+  const button = document.getElementById("copy-button").content;
+  for (const box of root.querySelectorAll(".code:not(:has(.copy))")) box.prepend(button.cloneNode(true));
 }
 
-const TOAST_MS = 8000;
+document.addEventListener("htmx:load", ({ target }) => {
+  for (const dialog of (target.parentElement || target).querySelectorAll("dialog[data-modal]:not([open])")) dialog.showModal();
+});
 
-function leaveLater(toast) {
-  setTimeout(() => {
-    if (toast.matches(":hover, :focus-within")) leaveLater(toast);
-    else toast.remove();
-  }, TOAST_MS);
-}
-
-function settle(root) {
-  for (const dialog of root.querySelectorAll("dialog[data-modal]:not([open])")) dialog.showModal();
-  for (const toast of root.querySelectorAll(".toast:not([data-timed])")) {
-    toast.dataset.timed = "";
-    leaveLater(toast);
-  }
-}
-
-document.addEventListener("htmx:load", (event) => settle(event.target.parentElement || event.target));
+// A toast leaves by its style, later while somebody is at it.
+document.addEventListener("animationend", ({ target, animationName }) => animationName === "leave" && target.remove());
 
 document.addEventListener("close", (event) => {
   if (event.target.matches("dialog[data-modal]")) event.target.remove();
@@ -68,11 +42,12 @@ document.addEventListener("click", async (event) => {
   if (close) close.closest("dialog").close();
   event.target.closest("[data-away]")?.parentElement.remove();
   const copy = event.target.closest("[data-copy]");
-  if (copy) {
-    const source = document.querySelector(copy.dataset.copy);
-    await copyText(source.content ? source.content.textContent : source.innerText);
-    say(copy, copy.dataset.copied);
-  }
+  if (!copy) return;
+  const source = copy.dataset.copy ? document.querySelector(copy.dataset.copy) : copy.parentElement.querySelector("pre");
+  await copyText(source.content ? source.content.textContent : source.innerText);
+  const before = copy.textContent;
+  copy.textContent = copy.dataset.copied;
+  setTimeout(() => { copy.textContent = before; }, 1500);
 });
 
 document.addEventListener("keydown", (event) => {

@@ -56,8 +56,7 @@ export async function watch(turnId, response, take) {
 
 // Asks. The key makes a second sending of the same question the same turn, so a broken connection may be tried again.
 export async function post(body) {
-  const key = crypto.randomUUID?.() // missing on plain http
-    ?? Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
+  const key = crypto.getRandomValues(new Uint32Array(4)).join("-"); // randomUUID is missing on plain http
   const request = { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ ...body, client_key: key }) };
   for (let tries = 0; ; tries += 1) {
     try {
