@@ -12,7 +12,7 @@ from markupsafe import Markup
 
 from app.catalog import Catalog
 from app.rag.markers import find_markers
-from app.render.answer import Marker, Source, answer_html
+from app.render.answer import Marker, Source, Titles, answer_html
 from app.render.highlight import quote_html
 
 SourceRow = Mapping[str, Any]
@@ -38,8 +38,9 @@ def answer_of_message(catalog: Catalog, content: str, rows: Sequence[SourceRow],
     markers = [Marker(found.start, found.end, found.numbers) for found in find_markers(content)]
     sources = {int(row["n"]): _source(catalog, row, turn_id) for row in rows}
     # The built-in answerer's own first sentence is about itself, the rest are quotes.
-    unbacked = None if content.startswith(catalog.t("answer.no_model")) else catalog.t("chat.unbacked")
-    return answer_html(content, markers, sources, key=turn_id, unbacked=unbacked)
+    quotes = content.startswith(catalog.t("answer.no_model"))
+    titles = Titles() if quotes else Titles(catalog.t("chat.unbacked"), catalog.t("chat.unlike"))
+    return answer_html(content, markers, sources, key=turn_id, titles=titles)
 
 
 def source_views(rows: Sequence[SourceRow], turn_id: str) -> list[SourceView]:
@@ -59,10 +60,13 @@ def source_views(rows: Sequence[SourceRow], turn_id: str) -> list[SourceView]:
     ]
 
 
-def reader_href(row: SourceRow, turn_id: str) -> str:
-    """Where a source opens: its document, at the passage; numbered ones know the answer they belong to."""
+def reader_href(row: SourceRow, turn_id: str, nth: int = 1, view: str = "") -> str:
+    """Where a source opens: its document, at the passage; numbered ones know the answer they belong to, and which
+    mention of theirs it is. `view` is the reader's, where it is not the usual one."""
     address = f"/documents/{int(row['document_id'])}?chunk={int(row['chunk_id'])}"
-    return f"{address}&turn={turn_id}&n={int(row['n'])}#passage" if row.get("n") else f"{address}#passage"
+    if row.get("n"):
+        address += f"&turn={turn_id}&n={int(row['n'])}" + (f"&m={nth}" if nth > 1 else "")
+    return f"{address}{f'&view={view}' if view else ''}#passage"
 
 
 def title_of(row: SourceRow) -> str:
@@ -83,6 +87,7 @@ def locator_of(row: SourceRow) -> str:
 
 
 def _source(catalog: Catalog, row: SourceRow, turn_id: str) -> Source:
+    supports: Sequence[object] = row.get("supports") or ()
     return Source(
         n=int(row["n"]),
         href=reader_href(row, turn_id),
@@ -91,6 +96,8 @@ def _source(catalog: Catalog, row: SourceRow, turn_id: str) -> Source:
         label=catalog.t("chat.source_label", n=int(row["n"]), title=title_of(row)),
         quote=str(row.get("quote") or ""),
         marks=_marks(row),
+        later=tuple(reader_href(row, turn_id, nth) for nth in range(2, len(supports) + 1)),
+        unbacked=frozenset(nth for nth, support in enumerate(supports, 1) if support is None),
     )
 
 

@@ -1,7 +1,7 @@
 """Checks an answer's citations without a model: does the passage exist, and which of its sentences supports the claim.
 
-Pure. Called by `app.api.chat` after the answer and by tests. Owns the check and the rows of `sources` in frames and
-messages; where markers stand is `app.rag.markers`' business, how a citation looks is the renderer's.
+Pure. Called by `app.api` after the answer. Owns the check and the rows of `sources` in frames and messages;
+where markers stand is `app.rag.markers`' business, how a citation looks is the renderer's.
 """
 
 from bisect import bisect_left
@@ -11,13 +11,14 @@ from itertools import pairwise
 from typing import Any
 
 from app.rag.markers import Marker, find_markers
+from app.rag.numbers import number_words
 from app.rag.pieces import Passage
-from app.rag.words import Word, content_words, rarity, stems, weight
+from app.rag.quote_cut import cut_quote
+from app.rag.words import Word, content_words, rarity, weight
 from app.render.sentences import Sentence, sentences
 
-QUOTE_CHARS = 360
-_LEAD_CHARS = 90
-"""Two lines of a margin note: the supporting words have to begin in them."""
+_LEAST_SHARE = 0.3
+"""Of a claim's words, where only one is shared: below, that one is a coincidence and backs nothing."""
 _MARK_GAP = 24
 """Supporting words with no more than this many characters between them are marked as one."""
 
@@ -107,7 +108,7 @@ def _claim(answer: str, unit: Sentence, markers: Sequence[Marker], cuts: Sequenc
     edges = [unit.start, *(edge for marker in own for edge in (marker.start, marker.end)), unit.end]
     words: set[str] = set()
     for start, end in list(pairwise(edges))[::2]:
-        words |= stems(answer[start:end])
+        words |= {word.stem for word in _words(answer[start:end])}
     return _Claim(unit.start, unit.end, words)
 
 
@@ -117,7 +118,7 @@ class _PassageReader:
     def __init__(self, passage: Passage) -> None:
         self._passage = passage
         self._units = [unit for unit in sentences(passage.text) if unit.kind != "heading"] or sentences(passage.text)
-        self._words = [_shift(content_words(passage.text[unit.start : unit.end]), unit.start) for unit in self._units]
+        self._words = [_shift(_words(passage.text[unit.start : unit.end]), unit.start) for unit in self._units]
         self._stems = [{word.stem for word in words} for words in self._words]
         self._rarity = rarity(self._stems)
 
@@ -127,7 +128,7 @@ class _PassageReader:
         best: tuple[float, int] | None = None
         for at, words in enumerate(self._stems):
             shared = words & claim
-            if shared:
+            if len(shared) > 1 or len(shared) > _LEAST_SHARE * len(claim):
                 score = weight(shared, self._rarity) - 0.02 * weight(words - shared, self._rarity)
                 if best is None or score > best[0]:
                     best = (score, at)
@@ -146,6 +147,11 @@ class _PassageReader:
         return Support(unit.start, unit.end, offset + unit.start, offset + unit.end, tuple(marks))
 
 
+def _words(text: str) -> list[Word]:
+    """What is compared: content words, and numbers by their value too, in order."""
+    return sorted([*content_words(text), *number_words(text)], key=lambda word: (word.start, word.end))
+
+
 def _shift(words: Sequence[Word], offset: int) -> list[Word]:
     return [Word(word.stem, word.start + offset, word.end + offset) for word in words]
 
@@ -154,18 +160,17 @@ def source_rows(passages: Sequence[Passage], check: CitationCheck | None) -> lis
     """The `sources` of a frame or message, one row per passage, in order.
 
     Without a check (frame `start`): n, document_id, chunk_id, path, title, heading, page, score. With one (`done`,
-    `messages.sources`) also line_start, line_end, char_start, char_end, cited, quote, marks, support: `quote` is a cut
-    of the passage of at most 360 characters, white space made single blanks, "…" where a sentence was cut; `marks` are
-    `[start, end]` in the quote; `support` is `[char_start, char_end]` in the document's canonical text, or None.
+    `messages.sources`) also line_start, line_end, char_start, char_end, cited, quote, marks, support, supports: `quote`
+    is a cut of the passage (`quote_cut`); `marks` are `[start, end]` in the quote; `supports` has for each mention of
+    the source, in the answer's order, the `[char_start, char_end]` of its supporting sentence in the document's
+    canonical text, or None; `support` is the first of them that there is.
     """
     if check is None:
         return [_start_row(passage) for passage in passages]
-    cited = {cite.n for cite in check.cites}
-    first: dict[int, Support] = {}
+    supports: dict[int, list[Support | None]] = {}
     for cite in check.cites:
-        if cite.support is not None:
-            first.setdefault(cite.n, cite.support)
-    return [_done_row(passage, passage.n in cited, first.get(passage.n)) for passage in passages]
+        supports.setdefault(cite.n, []).append(cite.support)
+    return [_done_row(passage, supports.get(passage.n, ())) for passage in passages]
 
 
 def _start_row(passage: Passage) -> dict[str, Any]:
@@ -181,66 +186,22 @@ def _start_row(passage: Passage) -> dict[str, Any]:
     }
 
 
-def _done_row(passage: Passage, cited: bool, support: Support | None) -> dict[str, Any]:
-    quote, marks = _quote(passage.text, support)
+def _done_row(passage: Passage, supports: Sequence[Support | None]) -> dict[str, Any]:
+    first = next((found for found in supports if found is not None), None)
+    quote, marks = cut_quote(passage.text, first and first.start, first.marks if first else ())
     return {
         **_start_row(passage),
         "line_start": passage.line_start,
         "line_end": passage.line_end,
         "char_start": passage.char_start,
         "char_end": passage.char_end,
-        "cited": cited,
+        "cited": bool(supports),
         "quote": quote,
         "marks": [list(mark) for mark in marks],
-        "support": None if support is None else [support.char_start, support.char_end],
+        "support": _span(first),
+        "supports": [_span(found) for found in supports],
     }
 
 
-def _quote(text: str, support: Support | None) -> tuple[str, list[tuple[int, int]]]:
-    """Cuts so that the supporting sentence leads, or its words where they come late in a long sentence."""
-    units = sentences(text)
-    start = units[0].start if units else 0
-    if support is not None and support.marks:
-        start = support.start
-        if support.marks[0][0] - start > _LEAD_CHARS // 2:
-            start = _word_start(text, support.marks[0][0] - _LEAD_CHARS // 4)
-    lead = "" if any(unit.start == start for unit in units) else "… "
-    flat, places = _single_blanks(text, start, QUOTE_CHARS - len(lead))
-    cut = len(places) > 0 and text[places[-1] + 1 :].strip() != ""
-    if cut:
-        end = flat.rfind(" ", QUOTE_CHARS // 2, QUOTE_CHARS - len(lead) - 2)
-        flat = flat[: end if end > 0 else QUOTE_CHARS - len(lead) - 2]
-        places = places[: len(flat)]
-    quote = lead + flat + (" …" if cut else "")
-    marks = [_moved(mark, places, len(lead)) for mark in (support.marks if support else ())]
-    return quote, [mark for mark in marks if mark is not None]
-
-
-def _word_start(text: str, near: int) -> int:
-    """The beginning of the first word at or after `near`."""
-    while near < len(text) and near > 0 and not text[near - 1].isspace():
-        near += 1
-    return near
-
-
-def _single_blanks(text: str, start: int, limit: int) -> tuple[str, list[int]]:
-    """`text` from `start` with every run of white space as one blank, and where each character came from."""
-    flat: list[str] = []
-    places: list[int] = []
-    for at in range(start, len(text)):
-        blank = text[at].isspace()
-        if blank and (not flat or flat[-1] == " "):
-            continue
-        if len(flat) == limit:
-            break
-        flat.append(" " if blank else text[at])
-        places.append(at)
-    while flat and flat[-1] == " ":
-        flat.pop()
-        places.pop()
-    return "".join(flat), places
-
-
-def _moved(mark: tuple[int, int], places: Sequence[int], lead: int) -> tuple[int, int] | None:
-    inside = [at for at, place in enumerate(places) if mark[0] <= place < mark[1]]
-    return (inside[0] + lead, inside[-1] + 1 + lead) if inside else None
+def _span(support: Support | None) -> list[int] | None:
+    return None if support is None else [support.char_start, support.char_end]

@@ -5,6 +5,7 @@ the passages is for `app.rag.citations` to say.
 """
 
 import re
+from collections.abc import Callable, Container
 from dataclasses import dataclass
 
 from app.render.sentences import code_spans, inside
@@ -45,12 +46,25 @@ def find_markers(answer: str) -> list[Marker]:
 def strip_markers(text: str) -> str:
     """`text` without its markers and the blanks before them: what an earlier answer looks like in a later prompt, where
     its numbers would mean other passages."""
+    return replace_markers(text, lambda _: "")
+
+
+def replace_markers(text: str, written: Callable[[Marker], str]) -> str:
+    """`text` with each marker as `written` has it; where that is nothing, the blanks before it go as well. Code, links
+    and everything else that only looks like a marker stay as they are."""
     kept: list[str] = []
     at = 0
     for marker in find_markers(text):
-        kept.append(text[at : marker.start].rstrip(" \t"))
+        instead = written(marker)
+        between = text[at : marker.start]
+        kept += [between if instead else between.rstrip(" \t"), instead]
         at = marker.end
     return "".join([*kept, text[at:]])
+
+
+def with_numbers(text: str, known: Container[int]) -> str:
+    """`text` with the numbers in `known` only, one pair of brackets each: what a reader may copy."""
+    return replace_markers(text, lambda marker: "".join(f"[{n}]" for n in marker.numbers if n in known))
 
 
 def _is_link(answer: str, found: re.Match[str]) -> bool:

@@ -47,11 +47,19 @@ def marker_index(digits: str) -> int:
 
 
 @dataclass(frozen=True, slots=True)
+class Mention:
+    """A number in a marker; `nth` counts an answer's mentions of one source, from 1."""
+
+    n: int
+    nth: int
+
+
+@dataclass(frozen=True, slots=True)
 class Group:
     """Markers that stand together, at a place in the run's plain text."""
 
     at: int
-    numbers: tuple[int, ...]
+    mentions: tuple[Mention, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,12 +83,12 @@ class Line:
         self,
         run: Sequence[Token],
         as_written: Callable[[Token], Token],
-        numbers: Callable[[str], tuple[int, ...]],
+        mentions: Callable[[str], tuple[Mention, ...]],
     ) -> None:
         self.tokens: list[Token] = []
         self.groups: list[Group] = []
         self.plain = ""
-        self._numbers = numbers
+        self._mentions = mentions
         code = 0
         for token in run:
             if isinstance(token, Text) and not code:
@@ -103,7 +111,7 @@ class Line:
             kept += text[at : found.start()]
             leads = not (self.plain + kept).strip()
             kept += "" if leads else found.group("stop")
-            self.groups.append(Group(len(self.plain) + len(kept), self._numbers(found.group())))
+            self.groups.append(Group(len(self.plain) + len(kept), self._mentions(found.group())))
             kept += found.group("stop") if leads else ""
             at = found.end()
         kept += text[at:]

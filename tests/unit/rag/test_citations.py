@@ -3,8 +3,9 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.rag.citations import QUOTE_CHARS, check, source_rows
+from app.rag.citations import check, source_rows
 from app.rag.pieces import Passage
+from app.rag.quote_cut import QUOTE_CHARS
 
 PACKS = (
     "Larger packs need fewer files. Restic currently defaults to a 16 MiB pack size.\n"
@@ -60,6 +61,43 @@ def test_a_claim_that_shares_nothing_has_no_support() -> None:
     """The citation stays, its support is unknown."""
     (cite,) = check("Bananas are yellow [1].", PASSAGES).cites
     assert cite.support is None
+
+
+def test_one_shared_word_of_many_backs_nothing() -> None:
+    """A wrong marker's passage shares a word with almost anything; of a short claim one word may be all."""
+    wrong, short = check(
+        "The repository of the garden pump, its valve and its filter lie in the shed [2]. Locked [2].", PASSAGES
+    ).cites
+    assert wrong.support is None
+    assert short.support is not None
+
+
+def test_numbers_are_the_same_however_they_are_written() -> None:
+    """Thousands, decimals, words, leading zeros, and a unit that clings to its number."""
+    text = (
+        "The first disk holds it. The log has 1 500 lines at most. Polling takes 2.5 seconds. "
+        "Keep it for 30 days. The job starts at 02 each night. The cache has 256MB."
+    )
+    read = passage(1, text)
+    for claim, expected in (
+        ("At most 1,500 are written", "The log has 1 500 lines at most."),
+        ("It takes 2,50", "Polling takes 2.5 seconds."),
+        ("After thirty they go", "Keep it for 30 days."),
+        ("At 2 it begins", "The job starts at 02 each night."),
+        ("A size of 256 is used", "The cache has 256MB."),
+    ):
+        (cite,) = check(f"{claim} [1].", (read,)).cites
+        assert cite.support is not None, claim
+        assert text[cite.support.start : cite.support.end] == expected
+
+
+def test_each_mention_of_a_source_has_its_own_support() -> None:
+    """A passage cited for two things is right at both; the note shows the first."""
+    answer = "It prunes data, which removes some [2]. While pruning it is locked [2]. Bananas are yellow, too [2]."
+    row = source_rows(PASSAGES, check(answer, PASSAGES))[1]
+    assert row["supports"] == [[0, 21], [23, 65], None]
+    assert row["support"] == [0, 21]
+    assert source_rows(PASSAGES, check("None.", PASSAGES))[1]["supports"] == []
 
 
 def test_a_marker_that_stands_alone_backs_what_stands_before_it() -> None:

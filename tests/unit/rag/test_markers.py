@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.rag.markers import find_markers, strip_markers
+from app.rag.markers import find_markers, strip_markers, with_numbers
 
 
 @pytest.mark.parametrize(
@@ -59,3 +59,11 @@ def test_markers_are_in_order_and_cut_exactly(answer: str) -> None:
         assert answer[marker.end - 1] == "]"
         assert marker.numbers
         end = marker.end
+
+
+def test_a_copy_holds_the_numbers_that_exist() -> None:
+    """Invented ones go with the blank before them, ranges are written out, code stays."""
+    text = "One [1]. Two [9]. Three [2, 9]. All [1-3], `[9]` and [9](x).\n\n```\na[9]\n```"
+    assert with_numbers(text, {1, 2, 3}) == (
+        "One [1]. Two. Three [2]. All [1][2][3], `[9]` and [9](x).\n\n```\na[9]\n```"
+    )

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser
 
 from app.rag.markers import find_markers
-from app.render.answer import Marker, Source, answer_html
+from app.render.answer import Marker, Source, Titles, answer_html
 from tests.unit.render.allowed import violations
 
 HOSTILE = json.loads((Path(__file__).parents[2] / "fixtures" / "hostile_markdown.json").read_text("utf-8"))
@@ -26,7 +26,7 @@ BITS = st.sampled_from((*MARKUP, " ", ". ", ",", "a", "b c", "\n", "\n\n", "\u29
 
 def render(content: str, known: Sequence[int] = (1, 2, 3), unbacked: str | None = None) -> str:
     markers = [Marker(found.start, found.end, found.numbers) for found in find_markers(content)]
-    return answer_html(content, markers, {n: SOURCES[n] for n in known}, key="t1", unbacked=unbacked)
+    return answer_html(content, markers, {n: SOURCES[n] for n in known}, key="t1", titles=Titles(unbacked))
 
 
 def claims(html: str) -> list[tuple[str, str]]:
@@ -149,3 +149,32 @@ def test_the_words_survive(sentences: list[str]) -> None:
     shown = (body.text() if body else "").split()
     plain = " ".join(sentences).replace(" [1]", "").replace(" [2]", "").replace("`", "").replace("**", "")
     assert shown == plain.split()
+
+
+def test_each_mention_of_a_source_opens_at_what_backs_it() -> None:
+    """The second sentence that cites a source has an address and an id of its own; the note comes once."""
+    later = {1: Source(1, "/d?n=1", "T", "t", "Source 1", later=("/d?n=1&m=2", "/d?n=1&m=3"))}
+    text = "One [1]. Two [1][1]. Code `[1]`. Four [7, 1]."
+    markers = [Marker(found.start, found.end, found.numbers) for found in find_markers(text)]
+    html = answer_html(text, markers, later, key="t1", titles=Titles())
+    cites = LexborHTMLParser(html).css("a.cite")
+    assert [(cite.attributes["id"], cite.attributes["href"]) for cite in cites] == [
+        ("c-t1-1", "/d?n=1"),
+        ("c-t1-1-2", "/d?n=1&m=2"),
+        ("c-t1-1-4", "/d?n=1"),
+    ]
+    assert html.count('role="note"') == 1
+
+
+def test_a_cited_sentence_that_its_passages_do_not_back_is_quietly_marked() -> None:
+    """One passage that does is enough; the numerals stay, so that it can be looked up."""
+    known = {
+        1: Source(1, "/1", "T", "t", "Source 1", unbacked=frozenset({1})),
+        2: Source(2, "/2", "T", "t", "Source 2"),
+    }
+    text = "Bananas are yellow [1]. Packs have sixteen megabytes [1][2]. So it is [1, 2]."
+    markers = [Marker(found.start, found.end, found.numbers) for found in find_markers(text)]
+    html = answer_html(text, markers, known, key="t1", titles=Titles(unbacked="Unlike"))
+    assert html.count("unbacked") == 1
+    assert '<span class="said unbacked" title="Unlike">Bananas are yellow.</span><a class="cite"' in html
+    assert "unbacked" not in answer_html(text, markers, known, key="t1", titles=Titles())
