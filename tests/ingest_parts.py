@@ -1,7 +1,9 @@
 """Stand-ins and questions that ingest tests share; the texts they read."""
 
 import threading
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from sqlalchemy import func, select, text
 
@@ -40,14 +42,18 @@ class GatedExtractor:
         self.crashes = 0
 
     def extract(
-        self, path: Path, name: str, on_page: PageCallback | None = None
+        self,
+        path: Path,
+        name: str,
+        on_page: PageCallback | None = None,
+        recognised: Mapping[int, Mapping[str, Any]] | None = None,
     ) -> tuple[Extraction, list[ChunkDraft]]:
         self.asked.set()
         assert self.go.wait(30)
         if self.crashes:
             self.crashes -= 1
             raise RuntimeError("a fault of the parser's caller")
-        return self._real.extract(path, name, on_page)
+        return self._real.extract(path, name, on_page, recognised)
 
     def close(self) -> None:
         self.go.set()

@@ -19,7 +19,7 @@ from app.logs import kv
 from app.metrics import Metrics
 from app.search import fulltext
 from app.search.vectors import VectorIndex
-from app.store import chunks, intake, jobs, vectors
+from app.store import chunks, intake, jobs, readings, vectors
 from app.store.engine import Database, Session
 
 CLAIM_AT_ONCE = 16
@@ -38,11 +38,23 @@ class _Stored:
 
 
 class Pipeline:
-    """Claims and stores documents. `claim` and `store` may run on different threads."""
+    """Claims and stores documents. `claim` and `store` may run on different threads.
+
+    Args:
+        reads_pictures: Whether text in pictures of pages is recognised without being asked for.
+    """
 
     def __init__(
-        self, database: Database, index: VectorIndex, board: ProgressBoard, clock: Clock, metrics: Metrics
+        self,
+        database: Database,
+        index: VectorIndex,
+        board: ProgressBoard,
+        *,
+        clock: Clock,
+        metrics: Metrics,
+        reads_pictures: bool = False,
     ) -> None:
+        self._reads_pictures = reads_pictures
         self._database = database
         self._index = index
         self._board = board
@@ -63,7 +75,9 @@ class Pipeline:
             items = intake.work_items(session, [job.document_id for job in claimed if job.document_id is not None])
             jobs.finish(session, [job for job in claimed if job.document_id not in items])
             intake.mark_parsing(session, list(items))
-            return [Task(job, items[job.document_id]) for job in claimed if job.document_id in items]
+            known = readings.pages_of(session, [(item.id, item.sha256) for item in items.values()])
+            held = [(job, items[job.document_id]) for job in claimed if job.document_id in items]
+            return [Task(job, item, known.get(item.id, {})) for job, item in held]
 
         return self._database.write(work)
 
@@ -122,7 +136,15 @@ class Pipeline:
                 fresh.append(read)
                 stored.append(_Stored(read, "embedding"))
         self._store_text(session, fresh, gone)
+        if self._reads_pictures:
+            self._ask_for_pictures(session, [one.read for one in stored if one.status is not None])
         return stored
+
+    def _ask_for_pictures(self, session: Session, reads: Sequence[Read]) -> None:
+        """Queues documents with pages that hold no text and whose pictures nobody looked at."""
+        for read in reads:
+            if _holds_pictures(read):
+                readings.ask(session, read.task.item.id, self._clock.now())
 
     def _is_overtaken(self, session: Session, read: Read, item: intake.WorkItem | None) -> bool:
         """Whether a scan or an upload changed the row meanwhile. Other content has its own job; a new name is read
@@ -188,6 +210,14 @@ class Pipeline:
 
     def _ms(self, since: float) -> int:
         return round((self._clock.monotonic() - since) * 1000)
+
+
+def _holds_pictures(read: Read) -> bool:
+    """Whether a page has no text and nobody looked at its picture."""
+    if read.extraction is None:
+        return read.reason == readings.NO_TEXT and not read.task.recognised
+    pages = enumerate(read.extraction.text_yield or ())
+    return any(not chars and page not in read.task.recognised for page, chars in pages)
 
 
 def _drop_text(session: Session, document_id: int) -> list[str]:

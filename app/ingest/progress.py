@@ -21,9 +21,10 @@ LINGER_S = 6.0
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """Where a document stands: being read (page of pages, where it has any) or being stored."""
+    """Where a document stands: being read (page of pages, where it has any), being stored, or the words in
+    pictures of its pages being recognised (page of pages)."""
 
-    name: Literal["reading", "storing"]
+    name: Literal["reading", "storing", "recognising"]
     page: int | None = None
     pages: int | None = None
 

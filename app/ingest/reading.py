@@ -7,10 +7,11 @@ storing `app.ingest.pipeline`'s. Called by the worker.
 
 import errno
 import logging
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from app.clock import Clock
 from app.ingest.blocks import Extraction
@@ -32,9 +33,14 @@ class TextExtractor(Protocol):
     """What is needed of `app.ingest.extract.extractor.Extractor`."""
 
     def extract(
-        self, path: Path, name: str, on_page: PageCallback | None = None
+        self,
+        path: Path,
+        name: str,
+        on_page: PageCallback | None = None,
+        recognised: Mapping[int, Mapping[str, Any]] | None = None,
     ) -> tuple[Extraction, list[ChunkDraft]]:
-        """A file's text and passages; `name` only tells text formats apart.
+        """A file's text and passages; `name` only tells text formats apart, `recognised` holds what was found in
+        pictures of its pages.
 
         Raises:
             IngestError: with the reason a person is told.
@@ -48,10 +54,12 @@ class TextExtractor(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A claimed job and the document it is about."""
+    """A claimed job and the document it is about; `recognised` are lines found in pictures of its pages, by page from
+    0."""
 
     job: jobs.ClaimedJob
     item: intake.WorkItem
+    recognised: Mapping[int, Mapping[str, Any]] = field(default_factory=dict[int, Mapping[str, Any]])
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +104,7 @@ class DocumentReader:
         item = task.item
         self._board.set(item.id, Stage("reading"))
         try:
-            sha256, size, extraction, drafts = self._extract(item)
+            sha256, size, extraction, drafts = self._extract(task)
         except Exception as error:  # noqa: BLE001 - worker edge: a document's fault is its own
             reason = _reason(error, item)
             is_retryable = reason in RETRIED and task.job.attempts < jobs.MAX_ATTEMPTS
@@ -112,19 +120,33 @@ class DocumentReader:
         self._board.set(item.id, Stage("storing"))
         return Read(task, started, self._ms(started), sha256, size, extraction, drafts)
 
-    def _extract(self, item: intake.WorkItem) -> tuple[str, int, Extraction, list[ChunkDraft]]:
-        def on_page(page: int, pages: int) -> None:
-            self._board.set(item.id, Stage("reading", page, pages))
+    @contextmanager
+    def opened(self, item: intake.WorkItem) -> Generator[tuple[Path, str, int]]:
+        """A document's bytes as a file that nobody changes meanwhile, with their hash and number.
 
+        Raises:
+            IngestError: vanished, unreadable or too_large.
+        """
         if item.source == "upload" or item.root is None:
             path = self._files.path_of(item.sha256)
             if not path.is_file():
                 raise IngestError("vanished")
-            return item.sha256, item.bytes, *self._extractor.extract(path, item.path, on_page)
+            yield path, item.sha256, item.bytes
+            return
         with open_file(Path(item.root), item.path) as file, self._files.copied(file, self._max_bytes) as copy:
             if copy is None:
                 raise IngestError("too_large", params={"bytes": item.bytes})
-            return copy.sha256, copy.bytes, *self._extractor.extract(copy.path, item.path, on_page)
+            yield copy.path, copy.sha256, copy.bytes
+
+    def _extract(self, task: Task) -> tuple[str, int, Extraction, list[ChunkDraft]]:
+        item = task.item
+
+        def on_page(page: int, pages: int) -> None:
+            self._board.set(item.id, Stage("reading", page, pages))
+
+        with self.opened(item) as (path, sha256, size):
+            known = task.recognised if sha256 == item.sha256 else None
+            return sha256, size, *self._extractor.extract(path, item.path, on_page, known)
 
     def _ms(self, since: float) -> int:
         return round((self._clock.monotonic() - since) * 1000)

@@ -19,7 +19,7 @@ from app.ingest.removal import remove_content, remove_documents
 from app.ingest.stored_files import StoredFiles, TempFile
 from app.ingest.uploads import Arrival
 from app.search.vectors import VectorIndex
-from app.store import collections, documents, intake, jobs
+from app.store import collections, documents, intake, jobs, readings
 from app.store.engine import Database, Session
 
 ADD_AT_ONCE = 50
@@ -83,6 +83,7 @@ class Sources:
                 return remove_documents(session, [document_id]), item.sha256
             jobs.drop_of_documents(session, [document_id])
             gone = remove_content(session, document_id)
+            readings.forget(session, [document_id])
             intake.bury(session, document_id, self._clock.now())
             return gone, None
 
@@ -105,6 +106,23 @@ class Sources:
                 self._requeue(session, document_id, row.sha256)
             else:
                 jobs.make_due(session, document_id)
+
+        self._database.write(work)
+        self._wake()
+
+    def recognise(self, user_id: int, document_id: int) -> None:
+        """Asks for the text in the pictures of a document's pages; what an earlier try found no words in is looked at
+        again. Nothing where every page has text.
+
+        Raises:
+            NotFoundError: when it is not there or not the user's to change.
+        """
+
+        def work(session: Session) -> None:
+            documents.check_writable(session, user_id, document_id)
+            readings.forget_wordless(session, document_id)
+            if readings.to_recognise(session, document_id) is not None:
+                readings.ask(session, document_id, self._clock.now())
 
         self._database.write(work)
         self._wake()

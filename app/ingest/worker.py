@@ -13,14 +13,17 @@ from dataclasses import dataclass, field
 from app.clock import Clock
 from app.ingest.building import Building, Builds, Pace
 from app.ingest.embedding import Embedding
+from app.ingest.extract.extractor import Extractor
 from app.ingest.folder_work import FolderWork, Hooks
 from app.ingest.lanes import Lane
 from app.ingest.notify import Notifying, open_notifier
 from app.ingest.pipeline import LEASE_S, Pipeline
 from app.ingest.progress import Batch, ProgressBoard, Stage
 from app.ingest.reading import DocumentReader, Read, TextExtractor
+from app.ingest.recognising import Giving, Means, Recognising
 from app.ingest.serving import Serving
 from app.ingest.stored_files import OneHolder, ProcessLock, StoredFiles
+from app.ingest.tesseract import find_tesseract
 from app.ingest.yielding import Yielding
 from app.logs import kv
 from app.metrics import Metrics
@@ -28,7 +31,7 @@ from app.search.embeddings import Embedder
 from app.search.generations import Embedders, embedders_of
 from app.search.vectors import VectorIndex
 from app.settings import Settings
-from app.store import collections, documents, intake, jobs, removals
+from app.store import collections, documents, intake, jobs, readings, removals
 from app.store.engine import Database, Session
 
 STOP_S = 2.0
@@ -74,13 +77,23 @@ class Worker:
         self._reader = DocumentReader(
             tools.files, tools.extractor, self.board, clock=clock, max_mb=settings.upload_max_mb
         )
-        self._pipeline = Pipeline(database, tools.index, self.board, clock, tools.metrics)
+        self._pipeline = Pipeline(
+            database,
+            tools.index,
+            self.board,
+            clock=clock,
+            metrics=tools.metrics,
+            reads_pictures=settings.ocr != "off",
+        )
         embedders, yielding = embedders_of(tools.embedder), Yielding(clock, self._is_busy, self._stopping)
         serving = Serving(database, settings, embedders, clock)
         self._embedding = Embedding(database, serving, self.board, clock, yielding)
         self.build_pace = Pace(clock)
         mine = OneHolder(settings.data_dir / "building.lock")
         self._building = Building(database, embedders, clock, yielding, Builds(mine, self.build_pace, tools.index))
+        means = Means(lambda: find_tesseract(settings.ocr), Extractor, self._reader.opened)
+        giving = Giving(tools.busy, self._stopping, self._hold, self._let_go, self.wake)
+        self._recognising = Recognising(database, self.board, clock, means, giving)
         hooks = Hooks(self._stopping, self._hold, self._let_go, self.wake)
         self._folders = FolderWork(database, settings, clock, tools.index, tools.notifying, hooks)
         self._held: dict[int, jobs.ClaimedJob] = {}
@@ -90,10 +103,12 @@ class Worker:
         self._lock: ProcessLock | None = None
         self._store_lane = Lane("store", self._store_step, self._stopping)
         self._embed_lane = Lane("embed", self._embed_step, self._stopping)
+        self._ocr_lane = Lane("ocr", self._recognising.step, self._stopping)
         self._lanes = [
             Lane("read", self._read_step, self._stopping),
             self._store_lane,
             self._embed_lane,
+            self._ocr_lane,
             Lane("scan", self._folders.scan_step, self._stopping),
             Lane("watch", self._folders.watch_step, self._stopping),
             Lane("remove", self._folders.remove_step, self._stopping),
@@ -120,6 +135,7 @@ class Worker:
         did not come back in time; its job is taken over once its lease has run out. Blocks."""
         self._stopping.set()
         self._tools.extractor.close()
+        self._recognising.close()
         self.wake()
         until = self._clock.monotonic() + STOP_S
         late = [lane for lane in self._lanes if not lane.join(max(0.05, until - self._clock.monotonic()))]
@@ -157,6 +173,8 @@ class Worker:
             waiting = intake.waiting_for_vectors(session)
             queued += jobs.enqueue(session, [jobs.embed_job(document_id) for document_id in waiting], now)
             queued += removals.resume(session, now)
+            for document_id in readings.waiting(session):
+                readings.ask(session, document_id, now)
             swept = self._tools.files.sweep(intake.upload_shas(session))
             return released + queued, swept
 
@@ -225,6 +243,7 @@ class Worker:
         finally:
             self._let_go(read.task.job for read in reads)
         self._embed_lane.wake()
+        self._ocr_lane.wake()
         return True
 
     def _embed_step(self) -> float | None:

@@ -12,11 +12,14 @@ from sqlalchemy import delete, func, select
 from sqlalchemy.dialects.sqlite import insert
 from sqlalchemy.orm import Session
 
-from app.store import jobs
+from app.store import intake, jobs
 from app.store.models.library import Document
 from app.store.models.readings import Reading, RecognisedPage
 
 OcrState = Literal["asked", "done", "failed"]
+
+NO_TEXT = "no_text"
+"""The reason of a document whose every page is a picture."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +32,29 @@ class ReadingRow:
     words: int = 0
     cut: bool = False
     language: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ToRecognise:
+    """A document whose pictures are to be read: `pages` (from 0) without text, None for all of them; those `known`
+    already."""
+
+    item: intake.WorkItem
+    pages: tuple[int, ...] | None
+    known: frozenset[int]
+
+
+def to_recognise(session: Session, document_id: int) -> ToRecognise | None:
+    """What is left to do for a living PDF that holds pictures; None where there is nothing."""
+    item = intake.work_items(session, [document_id]).get(document_id)
+    facts = session.execute(select(Document.text_yield, Document.error).where(Document.id == document_id)).first()
+    if item is None or facts is None:
+        return None
+    known = frozenset(pages_of(session, [(item.id, item.sha256)]).get(item.id, {}))
+    if facts.error == NO_TEXT:
+        return ToRecognise(item, None, known)
+    empty = tuple(page for page, chars in enumerate(facts.text_yield or ()) if not chars)
+    return ToRecognise(item, empty, known) if set(empty) - known else None
 
 
 def rows_of(session: Session, document_ids: Sequence[int]) -> dict[int, ReadingRow]:
@@ -92,6 +118,12 @@ def forget(session: Session, document_ids: Sequence[int]) -> None:
     session.execute(delete(Reading).where(Reading.document_id.in_(document_ids)))
 
 
+def forget_wordless(session: Session, document_id: int) -> None:
+    """Lets pages in which no word was found be looked at again."""
+    is_wordless = func.json_array_length(RecognisedPage.lines, "$.lines") == 0
+    session.execute(delete(RecognisedPage).where(RecognisedPage.document_id == document_id, is_wordless))
+
+
 def waiting(session: Session) -> list[int]:
     """Living documents whose pictures are still to be read, whether or not a job says so."""
     query = select(Reading.document_id).join(Document, Document.id == Reading.document_id)
@@ -101,7 +133,7 @@ def waiting(session: Session) -> list[int]:
 def _counts(session: Session, document_ids: Sequence[int]) -> dict[int, tuple[int, int]]:
     """Pages looked at, and those of them with words, by document."""
     has_words = func.json_array_length(RecognisedPage.lines, "$.lines") > 0
-    query = select(RecognisedPage.document_id, func.count(), func.sum(has_words)).join(
+    query = select(RecognisedPage.document_id, func.count(), func.count().filter(has_words)).join(
         Document, (Document.id == RecognisedPage.document_id) & (Document.sha256 == RecognisedPage.sha256)
     )
     rows = session.execute(query.where(Document.id.in_(document_ids)).group_by(RecognisedPage.document_id))

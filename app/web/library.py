@@ -19,10 +19,11 @@ from app.edge.inputs import Moment, RowId
 from app.edge.uploads import receive_uploads
 from app.search.hits import SearchFilters
 from app.store import collections, documents
-from app.store.documents import Counts, DocumentFilters, DocumentPage, DocumentRow
+from app.store.documents import Counts, DocumentFilters, DocumentPage
 from app.store.engine import Session
 from app.web import folders, library_view
-from app.web.library_view import Adding, FileRow, TextHit
+from app.web.library_rows import file_row, file_rows
+from app.web.library_view import Adding, TextHit
 from app.web.templating import render_fragment, render_page
 
 router = APIRouter()
@@ -109,7 +110,7 @@ def working_fragment(
     if not known:
         return Response(status_code=286)
     found = services.database.read(lambda session: documents.get_rows(session, user_id, list(known)))
-    rows = [file_row(services, document) for document in found]
+    rows = file_rows(services, found)
     changed = [item for item in rows if item.fingerprint != f"{item.id}.{known[item.id]}"]
     counts = services.database.read(lambda session: documents.counts(session, user_id))
     return render_fragment(
@@ -185,6 +186,24 @@ def retry(
         NotFoundError: when it is not there any more.
     """
     services.sources.retry(user_id, document_id)
+    return _again(request, document_id, services, user_id, back)
+
+
+@router.post("/ui/documents/{document_id}/ocr")
+def recognise(
+    request: Request, document_id: RowId, services: ServicesDep, user_id: UserDep, back: str = "library"
+) -> Response:
+    """Has the pictures of a document's pages read.
+
+    Raises:
+        NotFoundError: when it is not there any more.
+    """
+    services.sources.recognise(user_id, document_id)
+    return _again(request, document_id, services, user_id, back)
+
+
+def _again(request: Request, document_id: int, services: Services, user_id: int, back: str) -> Response:
+    """The row of a document that is being worked on again."""
     if not is_htmx(request):
         return RedirectResponse(f"/documents/{document_id}" if back == "reader" else "/library", status_code=303)
     row = services.database.read(lambda session: documents.get_document(session, user_id, document_id)).row
@@ -198,7 +217,7 @@ def files_context(
 ) -> dict[str, Any]:
     """What the list's templates need."""
     listed = services.database.read(lambda session: _list(session, user_id, filters, after))
-    rows = [file_row(services, row) for row in listed.page.rows]
+    rows = file_rows(services, listed.page.rows)
     shown = shown + len(rows)
     catalog = services.catalog
     more = None
@@ -221,17 +240,6 @@ def files_context(
         "empty_formats": catalog.t("library.empty_formats", size=catalog.size(services.settings.upload_max_mb * 10**6)),
         "oob": False,
     }
-
-
-def file_row(services: Services, row: DocumentRow) -> FileRow:
-    """A document as a row, with the page it is being read at."""
-    return library_view.file_row(
-        row,
-        services.catalog,
-        services.clock.now(),
-        upload_max_mb=services.settings.upload_max_mb,
-        stage=services.progress.get(row.id),
-    )
 
 
 def adding_of(services: Services, user_id: int, since: datetime | None) -> Adding | None:

@@ -15,6 +15,7 @@ from app.catalog import Catalog
 from app.ingest.progress import Batch, Stage
 from app.search.hits import Hit
 from app.store.documents import Counts, DocumentFilters, DocumentRow
+from app.web.ocr_view import NO_PICTURES, OcrView
 
 NAME_CHARS = 96
 """A longer path is cut in the middle; the row's title keeps it whole."""
@@ -41,6 +42,7 @@ class FileRow:
     retry: bool
     working: bool
     fingerprint: str
+    ocr: OcrView = NO_PICTURES
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,9 +88,16 @@ def shown_name(path: str) -> str:
 
 
 def file_row(
-    row: DocumentRow, catalog: Catalog, now: datetime, *, upload_max_mb: int, stage: Stage | None = None
+    row: DocumentRow,
+    catalog: Catalog,
+    now: datetime,
+    *,
+    upload_max_mb: int,
+    stage: Stage | None = None,
+    ocr: OcrView | None = None,
 ) -> FileRow:
     """A document as a row of the list; `stage` is where the worker stands in it, while it does."""
+    pictures = ocr or NO_PICTURES
     name = shown_name(row.path)
     title = "" if row.title == row.path.rsplit("/", 1)[-1] else shown_name(row.title)
     return FileRow(
@@ -104,8 +113,9 @@ def file_row(
         added=catalog.when(row.created_at, now),
         reason=reason_words(row, catalog, upload_max_mb=upload_max_mb),
         retry=row.status == "failed",
-        working=row.status in WORKING,
-        fingerprint=fingerprint(row, stage),
+        working=row.status in WORKING or pictures.working,
+        fingerprint=fingerprint(row, stage) + pictures.state,
+        ocr=pictures,
     )
 
 

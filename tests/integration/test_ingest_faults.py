@@ -1,9 +1,11 @@
 """What goes wrong around a document: crashes, embedders that are down, stops, leases. Nothing is lost or doubled."""
 
 import logging
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -206,9 +208,13 @@ def test_a_text_the_database_refuses_fails_alone(settings: Settings, caplog: pyt
 
     class Spoiling(GatedExtractor):
         def extract(
-            self, path: Path, name: str, on_page: PageCallback | None = None
+            self,
+            path: Path,
+            name: str,
+            on_page: PageCallback | None = None,
+            recognised: Mapping[int, Mapping[str, Any]] | None = None,
         ) -> tuple[Extraction, list[ChunkDraft]]:
-            extraction, drafts = super().extract(path, name, on_page)
+            extraction, drafts = super().extract(path, name, on_page, recognised)
             return (replace(extraction, title="\ud800") if name == "bad.md" else extraction), drafts
 
     extractor = Spoiling()
