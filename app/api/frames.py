@@ -18,7 +18,7 @@ VERSION = 1
 FIELDS: Mapping[str, tuple[str, ...]] = {
     "start": ("v", "turn_id", "chat_id", "user_message_id", "mode", "sources", "nearest"),
     "thinking": ("text",),
-    "tool": ("id", "name", "args", "status", "summary", "ms", "sources"),
+    "tool": ("id", "name", "args", "asked", "status", "summary", "ms", "sources"),
     "retry": ("attempt", "max", "delay_ms", "reason"),
     "delta": ("text",),
     "block": ("index", "html", "end"),
@@ -119,9 +119,9 @@ def retry(data: Mapping[str, Any]) -> Frame:
     return Frame("retry", {key: data.get(key) for key in FIELDS["retry"]})
 
 
-def tool(data: Mapping[str, Any]) -> Frame:
-    """A tool call begins or ends; only the known fields are copied."""
-    return Frame("tool", {key: data.get(key) for key in FIELDS["tool"]})
+def tool(data: Mapping[str, Any], asked: str) -> Frame:
+    """A tool call begins or ends; only the known fields are copied. `asked` is what it is for, in words."""
+    return Frame("tool", {key: data.get(key) for key in FIELDS["tool"]} | {"asked": asked})
 
 
 def notice(code: str, message: str) -> Frame:

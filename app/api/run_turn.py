@@ -19,6 +19,7 @@ from app.api.turn_start import TurnRequest, TurnStart, count_searched, read_star
 from app.api.turn_tools import make_toolbox, offered_tools
 from app.edge.deps import Services
 from app.edge.errors import InternalError
+from app.edge.looked_up import asked_for
 from app.errors import AppError
 from app.logs import kv
 from app.rag.agent import AgentHolder, run_agent
@@ -142,7 +143,7 @@ class TurnRun:
                 out.frame(frames.retry(data))
             case "tool":
                 self._record.add_step(data)
-                out.frame(frames.tool(data))
+                out.frame(frames.tool(data, asked_for(self._services.catalog, data["name"], data["args"])))
             case "notice":
                 out.frame(self._notice(str(data["code"]), data.get("step")))
             case "usage":

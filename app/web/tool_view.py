@@ -1,17 +1,15 @@
 """What a page shows of what a turn looked up: a line per search and tool call, from what the turn stored. Pure.
 
 For `app.web.chat_view` (over the answer) and `app.web.receipt_view`. js/live-steps.js makes the same lines from `tool`
-frames while they come.
+frames while they come; what a call asks for is worded by `app.edge.looked_up` for both.
 """
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from app.catalog import Catalog
-
-_WHOLE = re.compile(r"[0-9]{1,9}")
+from app.edge.looked_up import asked_for
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,23 +47,3 @@ def tool_lines(catalog: Catalog, numbers: Mapping[str, Any]) -> list[ToolLine]:
         )
         for row in numbers.get("tools") or ()
     ]
-
-
-def asked_for(catalog: Catalog, name: str, args: Mapping[str, Any]) -> str:
-    """A call's arguments as words: `/library/plan.md:20–59`, `“derp” in /library *.md`."""
-    first, count = _whole(args.get("offset")), _whole(args.get("limit"))
-    first = first or min(count, 1)
-    lines = f":{first}–{first + count - 1 if count else ''}" if first else ""
-    path = str(args.get("path") or ("/" if name == "ls" else ""))
-    where = " ".join(filter(None, (path + lines, str(args.get("glob") or ""))))
-    what = args.get("pattern") or args.get("query")
-    if not what:
-        return where
-    quoted = f"“{what}”"
-    return catalog.t("chat.tool_in", what=quoted, where=where) if where else quoted
-
-
-def _whole(value: object) -> int:
-    """A count of lines, which some models write as text; 0 for anything else."""
-    text = f"{value:g}" if isinstance(value, float) else str(value)
-    return int(text) if _WHOLE.fullmatch(text) else 0

@@ -73,7 +73,7 @@ def every_frame() -> list[frames.Frame]:
     return [
         frames.start(IDS, "grounded", [{"n": 1}], []),
         frames.thinking("hm"),
-        frames.tool(call),
+        frames.tool(call, ""),
         frames.retry(piece),
         frames.delta("Night"),
         frames.notice("answer_cut", "It breaks off."),
@@ -92,7 +92,7 @@ def test_each_builder_makes_the_fields_of_its_frame() -> None:
 def test_frames_copy_only_fields_they_know() -> None:
     """A field that a model server slipped into a piece goes no further."""
     assert tuple(frames.retry({"attempt": 1, "html": "<script>"}).data) == frames.FIELDS["retry"]
-    assert tuple(frames.tool({"id": "c1", "text": "the document"}).data) == frames.FIELDS["tool"]
+    assert tuple(frames.tool({"id": "c1", "text": "the document"}, "").data) == frames.FIELDS["tool"]
 
 
 def documented() -> dict[str, list[str]]:

@@ -112,17 +112,10 @@ document.addEventListener("keydown", (event) => {
   if (event.key === "Escape" && !event.defaultPrevented && !document.querySelector("dialog[open]")) halt();
 });
 
-turns.addEventListener("click", (event) => {
-  const button = event.target.closest("button");
-  const question = button?.closest(".turn")?.dataset.question;
-  if (!question) return;
-  if ("again" in button.dataset) send(question);
-  else if ("continue" in button.dataset) send(form.dataset.continue);
-  else if ("without" in button.dataset) send(question, { without_documents: true });
-  else if ("edit" in button.dataset) {
-    field.value = question;
-    field.focus();
-  }
+turns.addEventListener("click", ({ target }) => {
+  const { ask: question, without, edit } = target.closest("button")?.dataset ?? {};
+  if (question) send(question, without === undefined ? {} : { without_documents: true });
+  else if (edit) Object.assign(field, { value: edit }).focus();
 });
 
 document.body.addEventListener("docent:uploaded", () => {

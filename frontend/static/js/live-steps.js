@@ -3,7 +3,6 @@
 
 const OPEN = 4;
 const time = (ms) => (ms < 1000 ? `${ms} ms` : `${(ms / 1000).toFixed(1)} s`);
-const whole = (value) => (/^\d{1,9}$/.test(value) ? Number(value) : 0);
 
 export class LiveSteps {
   #lines = new Map();
@@ -13,8 +12,8 @@ export class LiveSteps {
   }
 
   // A call begins ("start"), or the line of one ends.
-  take({ id, name, args, status, summary, ms }) {
-    const line = this.#lines.get(id) ?? this.#add(id, name, this.#asked(name, args));
+  take({ id, name, asked, status, summary, ms }) {
+    const line = this.#lines.get(id) ?? this.#add(id, name, asked);
     line.classList.toggle("running", status === "start");
     line.classList.toggle("wrong", status === "error");
     line.querySelector(".tool-summary").textContent = summary;
@@ -32,14 +31,5 @@ export class LiveSteps {
     const label = fold.querySelector("summary [data-more]");
     label.textContent = label.dataset.more.replace("{n}", this.#lines.size - OPEN);
     return line;
-  }
-
-  // `/library/plan.md:20–59`, `“derp” in /library *.md`
-  #asked(name, { pattern, query, path, glob, offset, limit }) {
-    const first = whole(offset) || (whole(limit) && 1);
-    const lines = first && `:${first}–${whole(limit) ? first + whole(limit) - 1 : ""}`;
-    const where = [(path || (name === "ls" ? "/" : "")) + (lines || ""), glob].filter(Boolean).join(" ");
-    const what = (pattern || query) && `“${pattern || query}”`;
-    return what && where ? this.root.dataset.in.replace("{what}", what).replace("{where}", where) : what || where;
   }
 }

@@ -12,12 +12,11 @@ export class LiveTurn {
   constructor(question, place, asked = new Date()) {
     this.asked = asked;
     this.element = clone("live-turn");
-    this.element.dataset.question = question;
     this.#part(".question").textContent = question;
     this.#part(".given").textContent = asked.toTimeString().slice(0, 5);
     this.sources = new Map();
     this.steps = new LiveSteps(this.#part(".tools"));
-    this.steps.take({ id: "", name: "search", args: { query: question }, status: "start" });
+    this.steps.take({ id: "", name: "search", asked: `“${question}”`, status: "start" });
     this.text = new LiveText(this.#part(".answer"), (n) => this.#cite(n));
     place(this.element);
   }
