@@ -89,6 +89,14 @@ def retry_document(document_id: RowId, services: ServicesDep, user_id: UserDep) 
     return shown(services, found.row)
 
 
+@router.post("/api/documents/{document_id}/ocr", status_code=202)
+def recognise_document(document_id: RowId, services: ServicesDep, user_id: UserDep) -> dict[str, Any]:
+    """Has the pictures of a PDF's pages read; the row as it is then. Nothing happens where every page has text."""
+    services.sources.recognise(user_id, document_id)
+    found = services.database.read(lambda session: documents.get_document(session, user_id, document_id))
+    return shown(services, found.row)
+
+
 @router.get("/api/documents/{document_id}/file")
 def download(document_id: RowId, services: ServicesDep, user_id: UserDep) -> StreamingResponse:
     """The bytes as they came, to be saved and never shown: no type of its own, no script, no frame."""
