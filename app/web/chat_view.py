@@ -19,6 +19,7 @@ from app.store.turns import TurnRow
 from app.turns.marking import Said
 from app.web.marks_view import MarkView, mark_view
 from app.web.tool_view import ToolLine, search_line, tool_lines
+from app.web.whole_view import MoreLink, given_words, more_link, part_notices
 
 BAR_WIDTH = 40
 """Pixels of a score's bar."""
@@ -61,6 +62,8 @@ class TurnView:
     can_continue: bool
     total_ms: int | None
     marks: MarkView
+    more: MoreLink | None
+    """Where the rest of a count is."""
 
 
 def turn_views(
@@ -112,6 +115,7 @@ def turn_view(
         can_continue=bool(answer.content) and (answer.status == "stopped" or numbers.get("finish_reason") == "length"),
         total_ms=numbers.get("total_ms") or None,
         marks=mark_view(catalog, turn.id, said or Said(), found, searched=searched, numbered=not deflected),
+        more=more_link(catalog, numbers),
     )
 
 
@@ -129,6 +133,8 @@ def _given(
 ) -> str:
     if turn.mode is None:
         return ""
+    if (special := given_words(catalog, numbers)) is not None:
+        return special
     if turn.mode == "deflected":
         return catalog.t("chat.given_nothing") if near or numbers.get("searched") else catalog.t("chat.given_without")
     dropped = len(numbers.get("dropped") or ())
@@ -145,11 +151,12 @@ def _notices(
         return [catalog.t("chat.stopped" if answer.content else "chat.stopped_early")]
     if answer.status != "complete":
         return []
-    notices: list[str] = []
+    notices = part_notices(catalog, numbers)
     if numbers.get("finish_reason") == "length":
         notices.append(catalog.t("notices.answer_cut"))
     says_nothing = answer.content.strip() == NO_ANSWER_SENTENCE
-    if turn.mode == "grounded" and not says_nothing and not any(source.cited for source in sources):
+    is_claimed = turn.mode == "grounded" and not says_nothing and not numbers.get("told")
+    if is_claimed and not any(source.cited for source in sources):
         notices.append(catalog.t("notices.answer_unsupported"))
     return notices
 

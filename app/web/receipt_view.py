@@ -16,6 +16,7 @@ from app.store.turns import TurnRow
 from app.web.library_view import shown_name
 from app.web.receipt_time import BAR_WIDTH, Span, waterfall
 from app.web.tool_view import ToolLine, tool_lines
+from app.web.whole_view import receipt_words
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,6 +201,8 @@ def _guard_words(numbers: Mapping[str, Any], catalog: Catalog) -> str:
 def _mode_words(turn: TurnRow, numbers: Mapping[str, Any], threshold: float, catalog: Catalog) -> str:
     if turn.mode is None:
         return ""
+    if (special := receipt_words(catalog, numbers)) is not None:
+        return special
     if turn.mode == "deflected" and not numbers.get("retrieval_ms") and not numbers.get("top_score"):
         return catalog.t("receipt.mode_without")
     score = catalog.number(float(numbers.get("top_score") or 0.0))
