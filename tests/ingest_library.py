@@ -7,6 +7,9 @@ from typing import Self
 
 from app.clock import SystemClock
 from app.ingest.extract.extractor import Extractor
+from app.ingest.fetch_pages import WebPages
+from app.ingest.fetch_rules import Rules
+from app.ingest.fetch_work import Fetching
 from app.ingest.notify import Notifier, Notifying, WatchRefusedError
 from app.ingest.reading import TextExtractor
 from app.ingest.sources import Sources
@@ -43,6 +46,7 @@ class IngestLibrary:
         extractor: TextExtractor | None = None,
         busy: Callable[[], bool] = lambda: False,
         notifying: Notifying = refuse_to_watch,
+        fetching: Fetching | None = None,
     ) -> None:
         self.settings = settings
         self.clock = SystemClock()
@@ -51,9 +55,11 @@ class IngestLibrary:
         self.embedder = embedder or WordEmbedder()
         self.files = StoredFiles(settings.data_dir)
         self.index = VectorIndex()
-        tools = Tools(self.files, extractor or Extractor(), self.embedder, self.index, busy, notifying=notifying)
+        reading = extractor or Extractor()
+        tools = Tools(self.files, reading, self.embedder, self.index, busy, notifying=notifying, fetching=fetching)
         self.worker = Worker(self.database, settings, self.clock, tools)
         self.sources = Sources(self.database, self.files, self.clock, self.index, self.worker.wake)
+        self.pages = WebPages(self.database, Rules(settings.fetch_allow_cidrs), self.clock, self.worker.wake)
         self.folders = WatchedFolders(self.database, settings, self.clock, self.worker.wake)
 
     def __enter__(self) -> Self:
@@ -139,6 +145,6 @@ def assert_sound(library: IngestLibrary) -> None:
     """Nothing is orphaned, in the database or on disk."""
     found = library.orphans()
     assert found.is_sound, found
-    needed = sorted({row.sha256 for row in library.rows() if row.source == "upload"})
+    needed = sorted({row.sha256 for row in library.rows() if row.source != "folder" and row.sha256})
     assert library.stored_files() == needed
     assert library.temp_files() == []

@@ -6,7 +6,6 @@ cookie, no password, no other compression than gzip. What is asked for and what 
 `app.ingest.fetch_work`'s; only what a person added is ever asked for.
 """
 
-import ipaddress
 import ssl
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -20,7 +19,7 @@ from app.clock import Clock
 from app.ingest.fetch_address import WebAddress, redirected
 from app.ingest.fetch_body import unpacked
 from app.ingest.fetch_errors import FetchError, FetchReason
-from app.ingest.fetch_rules import Rules
+from app.ingest.fetch_rules import Rules, is_number
 from app.ingest.fetch_socket import Connect, Line, Pace, Resolve, begin_connecting, resolved, system_resolve
 
 REDIRECTS = 5
@@ -186,7 +185,7 @@ class _Network(httpcore2.NetworkBackend):
         Raises:
             FetchError: when any of them may not be connected to, or none answers.
         """
-        found = [host] if _is_number(host) else resolved(self._doors.resolve, host, port, self._pace)
+        found = [host] if is_number(host) else resolved(self._doors.resolve, host, port, self._pace)
         allowed = [self._rules.check(address, port) for address in found]
         failed = FetchError("fetch_unreachable")
         for address in allowed[:TRIED_ADDRESSES]:
@@ -246,11 +245,3 @@ def _text(value: bytes | None) -> str | None:
     with suppress(UnicodeDecodeError):
         return value.decode("ascii")
     return None
-
-
-def _is_number(host: str) -> bool:
-    try:
-        ipaddress.ip_address(host)
-    except ValueError:
-        return False
-    return True

@@ -79,6 +79,15 @@ class Rules:
         return str(found)
 
 
+def is_number(host: str) -> bool:
+    """Whether an address names its machine by a number, so that nothing has to be looked up."""
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True
+
+
 def _unwrapped(address: Address) -> Address:
     """The IPv4 address that an IPv6 one leads to: mapped (::ffff:0:0/96), or through a NAT64 gateway (RFC 6052)."""
     if isinstance(address, IPv4Address):

@@ -21,10 +21,10 @@ LINGER_S = 6.0
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """Where a document stands: being read (page of pages, where it has any), being stored, or the words in
-    pictures of its pages being recognised (page of pages)."""
+    """Where a document stands: its page being fetched; being read (page of pages, where it has any); being stored; the
+    words in pictures of its pages being recognised (page of pages)."""
 
-    name: Literal["reading", "storing", "recognising"]
+    name: Literal["fetching", "reading", "storing", "recognising"]
     page: int | None = None
     pages: int | None = None
 

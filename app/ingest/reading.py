@@ -127,7 +127,7 @@ class DocumentReader:
         Raises:
             IngestError: vanished, unreadable or too_large.
         """
-        if item.source == "upload" or item.root is None:
+        if item.source != "folder" or item.root is None:
             path = self._files.path_of(item.sha256)
             if not path.is_file():
                 raise IngestError("vanished")
@@ -146,10 +146,19 @@ class DocumentReader:
 
         with self.opened(item) as (path, sha256, size):
             known = task.recognised if sha256 == item.sha256 else None
-            return sha256, size, *self._extractor.extract(path, item.path, on_page, known)
+            return sha256, size, *self._extractor.extract(path, _name_of(item), on_page, known)
 
     def _ms(self, since: float) -> int:
         return round((self._clock.monotonic() - since) * 1000)
+
+
+def _name_of(item: intake.WorkItem) -> str:
+    """What a text's kind may be told by. Of a page's address that is its path: a host's last part is no file ending,
+    and what a server calls .php it answers with what that wrote."""
+    if item.source != "url":
+        return item.path
+    host, _, path = item.path.partition("?")[0].partition("/")
+    return path.removesuffix(".php") or host.replace(".", " ")
 
 
 def _reason(error: Exception, item: intake.WorkItem) -> IngestReason:

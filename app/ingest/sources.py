@@ -79,7 +79,7 @@ class Sources:
         def work(session: Session) -> tuple[list[str], str | None]:
             documents.check_writable(session, user_id, document_id)
             item = intake.work_items(session, [document_id])[document_id]
-            if item.source == "upload":
+            if item.source != "folder":
                 return remove_documents(session, [document_id]), item.sha256
             jobs.drop_of_documents(session, [document_id])
             gone = remove_content(session, document_id)
@@ -89,11 +89,12 @@ class Sources:
 
         gone, sha256 = self._database.write(work)
         self._index.discard(gone)
-        if sha256 is not None:
+        if sha256:
             self._drop_files([sha256])
 
     def retry(self, user_id: int, document_id: int) -> None:
-        """Reads a failed document again, or lets a document whose vectors wait try now; else does nothing.
+        """Reads a failed document again (a page is fetched again for it), or lets a document whose vectors wait try
+        now; else does nothing.
 
         Raises:
             NotFoundError: when it is not there or not the user's to change.
@@ -102,10 +103,15 @@ class Sources:
         def work(session: Session) -> None:
             documents.check_writable(session, user_id, document_id)
             row = documents.get_document(session, user_id, document_id).row
-            if row.status == "failed":
-                self._requeue(session, document_id, row.sha256)
-            else:
+            if row.status != "failed":
                 jobs.make_due(session, document_id)
+            elif row.source == "url":
+                now = self._clock.now()
+                intake.requeue(session, document_id, now)
+                jobs.drop_failed(session, document_id)
+                jobs.enqueue(session, [jobs.fetch_job(document_id)], now)
+            else:
+                self._requeue(session, document_id, row.sha256)
 
         self._database.write(work)
         self._wake()
@@ -142,6 +148,8 @@ class Sources:
         item = self._database.read(work)
         try:
             with ExitStack() as stack:
+                if not item.sha256:
+                    raise FileNotFoundError
                 if item.source == "folder" and item.root is not None:
                     file = stack.enter_context(open_file(Path(item.root), item.path))
                 else:
@@ -194,7 +202,7 @@ class Sources:
         jobs.enqueue(session, [jobs.ingest_job(document_id, sha256)], now)
 
     def _drop_files(self, shas: Sequence[str]) -> None:
-        """Unlinks stored files no living upload needs. Inside a write, so that no upload of the same comes between."""
+        """Unlinks stored files no document needs. Inside a write, so that no upload of the same comes between."""
 
         def work(session: Session) -> None:
             for sha256 in shas:

@@ -14,6 +14,7 @@ from app.clock import Clock
 from app.ingest.building import Building, Builds, Pace
 from app.ingest.embedding import Embedding
 from app.ingest.extract.extractor import Extractor
+from app.ingest.fetch_work import Fetching, FetchWork, fetching_from
 from app.ingest.folder_work import FolderWork, Hooks
 from app.ingest.lanes import Lane
 from app.ingest.notify import Notifying, open_notifier
@@ -60,6 +61,7 @@ class Tools:
     busy: Callable[[], bool] = lambda: False
     metrics: Metrics = field(default_factory=Metrics)
     notifying: Notifying = open_notifier
+    fetching: Fetching | None = None
 
 
 class Worker:
@@ -96,6 +98,8 @@ class Worker:
         self._recognising = Recognising(database, self.board, clock, means, giving)
         hooks = Hooks(self._stopping, self._hold, self._let_go, self.wake)
         self._folders = FolderWork(database, settings, clock, tools.index, tools.notifying, hooks)
+        fetching = tools.fetching or fetching_from(settings, clock)
+        self._fetching = FetchWork(database, tools.files, self.board, clock, fetching, hooks)
         self._held: dict[int, jobs.ClaimedJob] = {}
         self._held_lock = threading.Lock()
         self._to_store: queue.SimpleQueue[Read] = queue.SimpleQueue()
@@ -112,6 +116,7 @@ class Worker:
             Lane("scan", self._folders.scan_step, self._stopping),
             Lane("watch", self._folders.watch_step, self._stopping),
             Lane("remove", self._folders.remove_step, self._stopping),
+            *(Lane(f"fetch-{number}", self._fetching.step, self._stopping) for number in (1, 2)),
             Lane("keep", self._keep_step, self._stopping),
         ]
 

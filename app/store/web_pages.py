@@ -6,7 +6,7 @@ is `app.store.intake`'s, fetching `app.ingest.fetch_work`'s.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from typing import Literal, cast
 
@@ -53,6 +53,15 @@ class FetchItem:
     sha256: str
     status: str
     is_readable: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What a server said of the bytes that are here: where they came from in the end, and its validators."""
+
+    final_url: str
+    etag: str | None
+    last_modified: str | None
 
 
 def add_pages(session: Session, urls: Mapping[int, str]) -> None:
@@ -122,22 +131,19 @@ def find_item(session: Session, document_id: int) -> FetchItem | None:
     )
 
 
-def note_fetched(
-    session: Session, document_id: int, final_url: str, validators: tuple[str | None, str | None], now: datetime
-) -> None:
-    """Bytes came: where from, and the server's (etag, last_modified)."""
-    etag, last_modified = validators
-    _note(
-        session,
-        document_id,
-        now,
-        {"final_url": final_url, "etag": etag, "last_modified": last_modified, "fetched_at": now},
-    )
+def note_fetched(session: Session, document_id: int, said: Said, now: datetime) -> None:
+    """Other bytes came."""
+    _note(session, document_id, now, {**asdict(said), "fetched_at": now})
 
 
-def note_unchanged(session: Session, document_id: int, now: datetime) -> None:
+def note_same(session: Session, document_id: int, said: Said, now: datetime) -> None:
     """The server was asked, and what is here is what it has."""
-    _note(session, document_id, now, {})
+    _note(session, document_id, now, asdict(said))
+
+
+def note_trying(session: Session, document_id: int, reason: str) -> None:
+    """A try failed, and another one follows."""
+    session.execute(update(WebPage).where(WebPage.document_id == document_id).values(error=reason))
 
 
 def note_failed(session: Session, document_id: int, reason: str, now: datetime, *, is_gone: bool = False) -> None:
