@@ -52,6 +52,7 @@ from app.turns.registry import TurnRegistry
 from app.turns.settle import sweep_at_start
 from app.upstream.client import ClientPool, endpoint_from
 from app.upstream.discovery import USUAL_PORTS
+from app.upstream.windows import Windows
 from app.web import chats as chat_fragments
 from app.web import marks as mark_fragments
 from app.web import folder_page, folders, guard_panel, library, pages, queries, reader, receipts
@@ -135,6 +136,7 @@ def create_app(  # noqa: PLR0913 - one override for each part that a test may re
         guard_log=guard_log,
         guard_environment=environment,
         guard_backends=Backends(probe_with(clients), clock),
+        windows=Windows(clients, clock),
         proxy_guard=ProxyGuard(guard_log),
         snapshots=Snapshots(database),
         metrics=counted,
@@ -210,6 +212,7 @@ def _lifespan(
                 await drafts
             await anyio.to_thread.run_sync(services.guard_log.stop)
             await services.guard_backends.aclose()
+            await services.windows.aclose()
             await services.clients.aclose()
             await anyio.to_thread.run_sync(embedder.close)
             await anyio.to_thread.run_sync(services.database.close)

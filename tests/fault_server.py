@@ -103,13 +103,16 @@ class Reply:
 
 Fault = Callable[[Reply], Awaitable[None]]
 
-PROBED = ("/props", "/version", "/api/tags", "/api/show")
+PROBED = ("/props", "/version", "/api/tags", "/api/show", "/api/ps", "/api/v0/models")
 """Where Docent asks a server what it is, beside the requests under test: answered with 404, and not noted."""
+
+PROBED_BY_TURNS = (*PROBED, "/models")
+"""Where a turn that names its model asks, too: for the window."""
 
 
 @asynccontextmanager
 async def fault_server(
-    faults: Mapping[str, Fault], listening: socket.socket | None = None
+    faults: Mapping[str, Fault], listening: socket.socket | None = None, probed: tuple[str, ...] = PROBED
 ) -> AsyncIterator[FaultServer]:
     """Runs the server in the test's own loop, at a port of its own or at a socket that listens already."""
     tasks: set[asyncio.Task[Any]] = set()
@@ -122,7 +125,7 @@ async def fault_server(
             while request := await _request(reader, writer):
                 path, headers, body = request
                 found = Seen(path.split("/")[1], headers, body, time.monotonic())
-                if path.endswith(PROBED):
+                if path.endswith(probed):
                     await Reply(reader, writer, found, 1).json("404 Not Found", {})
                     continue
                 server.seen.append(found)

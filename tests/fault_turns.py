@@ -9,7 +9,7 @@ from app.clock import Clock
 from app.main import create_app
 from app.settings import Settings
 from tests.asgi import Client, serving
-from tests.fault_server import Fault, FaultServer, Reply, fault_server
+from tests.fault_server import PROBED_BY_TURNS, Fault, FaultServer, Reply, fault_server
 from tests.scripted import ScriptedSearch, hit
 from tests.sse import Frame
 
@@ -32,7 +32,11 @@ def in_turns(
         app = create_app(settings.model_copy(update=values), clock=clock, searcher=ScriptedSearch(hit(1)))
 
         async def run() -> None:
-            async with asyncio.timeout(within_s), fault_server(faults, listening) as server, serving(app) as client:
+            async with (
+                asyncio.timeout(within_s),
+                fault_server(faults, listening, PROBED_BY_TURNS) as server,
+                serving(app) as client,
+            ):
                 await test(client, server)
 
         asyncio.run(run())

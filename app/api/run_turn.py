@@ -10,6 +10,7 @@ import logging
 from contextlib import aclosing
 
 from app.api import frames
+from app.api.asked import chip_rows, remark_words
 from app.api.frames import Frame
 from app.api.gather import FrameGatherer
 from app.api.turn_end import TurnEnd, end_of_error, end_of_stop
@@ -17,9 +18,10 @@ from app.api.turn_guard import guarding, turn_guard
 from app.api.turn_record import TurnRecord
 from app.api.turn_start import TurnRequest, TurnStart, count_searched, read_start
 from app.api.turn_tools import make_toolbox, offered_tools
+from app.api.turn_window import TurnWindow
 from app.edge.deps import Services
 from app.edge.errors import InternalError
-from app.edge.looked_up import asked_for
+from app.edge.notices import cut_words
 from app.errors import AppError
 from app.logs import kv
 from app.rag.agent import AgentHolder, run_agent
@@ -43,6 +45,7 @@ class TurnRun:
         self._request = request
         self._record = TurnRecord(services, request)
         self._holder = AgentHolder()
+        self._window: TurnWindow | None = None
 
     @property
     def stats(self) -> TurnStats:
@@ -73,6 +76,8 @@ class TurnRun:
         except LLMError as error:
             cause = {"code": error.code, "reason": error.reason, "status": error.provider_status}
             _log.warning(kv("turn_failed", turn=scope.turn_id, **cause))
+            if self._window is not None:
+                self._window.failed(error)
             return end_of_error(catalog, error)
         except AppError as error:
             _log.warning(kv("turn_failed", turn=scope.turn_id, code=error.code), exc_info=True)
@@ -93,20 +98,28 @@ class TurnRun:
 
     async def _answer(self, out: FrameGatherer) -> None:
         request, record = self._request, self._record
+        today = self._services.clock.now().date()
         start = await self._services.database.aread(
-            lambda session: read_start(session, self._services.settings, request)
+            lambda session: read_start(session, self._services.settings, request, today)
         )
+        asked = start.asked
+        window = self._window = TurnWindow(self._services, start.settings)
         gate = await self._retrieved(start)
         searched = 0
         if gate.mode == "deflected" and gate.searched:
-            searched = await self._services.database.aread(lambda session: count_searched(session, request))
+            searched = await self._services.database.aread(lambda session: count_searched(session, request.user_id, asked.filters))
         tools = offered_tools(self._services, start, gate)
-        prompt = pack(gate, request.question, start.history, start.settings, documents=searched, tools=tools)
+        space = await window.space()
+        prompt = pack(gate, asked.question_plain, start.history, space, documents=searched, tools=tools)
+        record.more = window.facts()
         toolbox = make_toolbox(self._services, request, start, prompt)
         nearest = record.begin(start, gate, prompt, toolbox)
-        out.frame(frames.start(request.ids, gate.mode, source_rows(prompt.passages, None), nearest))
-        if prompt.dropped:
-            out.frame(self._notice("context_trimmed"))
+        chips = chip_rows(self._services.catalog, asked.chips)
+        out.frame(frames.start(request.ids, gate.mode, source_rows(prompt.passages, None), nearest, chips))
+        for remark in asked.remarks:
+            out.frame(frames.notice(remark.code, remark_words(self._services.catalog, remark)))
+        if trimmed := record.trimmed():
+            out.frame(frames.notice("context_trimmed", trimmed))
         chat = self._services.chat_for(start.settings)
         guard = turn_guard(self._services, request, start, record.stats)
         pieces = run_agent(prompt, self._holder, chat=chat, toolbox=toolbox, stats=record.stats, guard=guard)
@@ -114,6 +127,9 @@ class TurnRun:
             async with aclosing(pieces):
                 async for piece in pieces:
                     self._take(out, piece)
+        if await window.compare(record.stats.readings):
+            record.more = window.facts()
+            out.frame(frames.notice("prompt_cut", cut_words(self._services.catalog, record.more)))
         checked = await record.check()
         if record.stats.finish_reason == "length":
             out.frame(self._notice("answer_cut"))
@@ -124,12 +140,12 @@ class TurnRun:
         if self._request.without_documents:
             return NOT_SEARCHED
         return await retrieve(
-            self._request.question,
+            start.asked.query,
             searcher=self._services.searcher,
             user_id=self._request.user_id,
             settings=start.settings,
-            filters=self._request.filters,
-            history=start.history,
+            filters=start.asked.filters,
+            history=start.asked.past,
         )
 
     def _take(self, out: FrameGatherer, piece: StreamPiece) -> None:
@@ -143,7 +159,10 @@ class TurnRun:
                 out.frame(frames.retry(data))
             case "tool":
                 self._record.add_step(data)
-                out.frame(frames.tool(data, asked_for(self._services.catalog, data["name"], data["args"])))
+                out.frame(frames.tool(data))
+            case "notice" if data["code"] == "context_trimmed" and self._window is not None:
+                self._window.overflowed()
+                out.frame(frames.notice("context_trimmed", self._record.trimmed()))
             case "notice":
                 out.frame(self._notice(str(data["code"]), data.get("step")))
             case "usage":

@@ -11,12 +11,14 @@ from typing import Any
 import anyio.to_thread
 
 from app.api import frames
+from app.api.asked import asked_facts
 from app.api.frames import DoneCounts, Frame
 from app.api.turn_end import TurnEnd, end_of_error
 from app.api.turn_start import TurnRequest, TurnStart, facts_of
 from app.edge.answers import answer_of_message
 from app.edge.deps import Services
 from app.edge.errors import InternalError
+from app.edge.notices import trimmed_words
 from app.logs import kv
 from app.rag.agent import AgentHolder
 from app.rag.citations import CitationCheck, check, source_rows
@@ -54,6 +56,8 @@ class TurnRecord:
     def __init__(self, services: Services, request: TurnRequest) -> None:
         self.stats = TurnStats(turn=request.ids.turn_id, chat=request.ids.chat_id, user=request.user_id)
         self.draft = Draft(request.ids.message_id)
+        self.more: Mapping[str, Any] = {}
+        """Facts for the receipt beside those of gate and prompt."""
         self._services = services
         self._request = request
         self._began = services.clock.monotonic()
@@ -75,6 +79,11 @@ class TurnRecord:
         numbers = {**stats.numbers(), **draft.facts}
         draft.prompted = turns.Prompted(stats.turn, gate.mode, numbers, prompt.messages, draft.sources)
         return nearest
+
+    def trimmed(self) -> str:
+        """What of the prompt did not fit, as words; empty where all did."""
+        self._count_prompt()
+        return trimmed_words(self._services.catalog, self.draft.facts)
 
     def add_content(self, text: str) -> str:
         """Adds answer text; returns it as stored, which is what the stream has to say."""
@@ -147,7 +156,9 @@ class TurnRecord:
         """The prompt's numbers; again at the end, for a repack changes them."""
         if self._prompt is None or self._start is None or self._gate is None:
             return
-        self.draft.facts = {**facts_of(self._gate, self._prompt, self._start.settings), "tools": self._steps}
+        facts = facts_of(self._gate, self._prompt, self._start.settings)
+        asked = asked_facts(self._services.catalog, self._start.asked)
+        self.draft.facts = {**facts, **asked, **self.more, "tools": self._steps}
         self.draft.prompt = self._prompt.sent
         passages = self._passages()
         self.stats.chunks = len(passages)

@@ -1,14 +1,17 @@
 """What a turn reads from the database before it begins, and the facts its receipt keeps beside the log line."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import date
 from typing import Any
 
+from app.api.asked import Asked, read_asked
 from app.api.frames import TurnIds
 from app.rag.citations import source_rows
-from app.rag.context import Prompt, estimate_tokens, passages_of
+from app.rag.context import Prompt
 from app.rag.gate import Gate
 from app.rag.prompts import PastTurn
+from app.rag.tokens import estimate_tokens
 from app.search.hits import SearchFilters
 from app.settings import Settings
 from app.store import chats
@@ -36,10 +39,15 @@ class TurnRequest:
 
 @dataclass(frozen=True, slots=True)
 class TurnStart:
-    """The turn's snapshot: settings, and earlier turns of the chat, oldest first."""
+    """The turn's snapshot: settings, and what is asked of what."""
 
     settings: Settings
-    history: tuple[PastTurn, ...]
+    asked: Asked
+
+    @property
+    def history(self) -> tuple[PastTurn, ...]:
+        """Earlier turns of the chat, oldest first, as the model reads them."""
+        return self.asked.history
 
     @property
     def model(self) -> str | None:
@@ -47,9 +55,13 @@ class TurnStart:
         return self.settings.llm_model if self.settings.llm_base_url else BUILTIN_MODEL
 
 
-def read_start(session: Session, settings: Settings, asked: TurnRequest) -> TurnStart:
-    """Reads the snapshot in one transaction."""
-    return TurnStart(settings=effective(session, settings), history=_history(session, asked))
+def read_start(session: Session, settings: Settings, request: TurnRequest, today: date) -> TurnStart:
+    """Reads the snapshot in one transaction; a turn without documents is asked of nothing, whatever it names."""
+    history = _history(session, request)
+    asked = read_asked(session, request.user_id, request.question, request.filters, history, today)
+    if request.without_documents:
+        asked = replace(asked, chips=(), named_documents=(), remarks=())
+    return TurnStart(effective(session, settings), asked)
 
 
 def _history(session: Session, asked: TurnRequest) -> tuple[PastTurn, ...]:
@@ -70,20 +82,23 @@ def past_turns(messages: Sequence[chats.MessageRow]) -> tuple[PastTurn, ...]:
 
 
 def facts_of(gate: Gate, prompt: Prompt, settings: Settings) -> Mapping[str, Any]:
-    """What the receipt shows beside the numbers: the query as searched, how many passages were given, the threshold,
-    what did not fit, the prompt's size as estimated, the room it had and the window (tokens)."""
-    left_out = passages_of(gate.hits)[len(gate.hits) - prompt.dropped :]
+    """What the receipt shows beside the numbers: the query as searched, how many of the passages found fit (`taken`)
+    and as how many they were given, the threshold, what did not fit, how many of the chat's turns did, the prompt's
+    size as estimated, the room it had and the window (tokens)."""
     return {
         "searched": gate.searched,
         "given": len(prompt.passages),
+        "taken": prompt.found - prompt.dropped,
         "min_score": settings.retrieval_min_score,
-        "dropped": [{**row, "why": "budget"} for row in source_rows(left_out, None)],
+        "dropped": [{**row, "why": "budget"} for row in source_rows(prompt.left_out, None)],
+        "talk": prompt.talk,
+        "talk_given": prompt.talk_given,
         "estimated_tokens": sum(estimate_tokens(message["content"]) for message in prompt.sent),
         "prompt_room": prompt.room,
         "window": prompt.window,
     }
 
 
-def count_searched(session: Session, asked: TurnRequest) -> int:
+def count_searched(session: Session, user_id: int, filters: SearchFilters) -> int:
     """How many documents the question was looked for in; what the deflecting prompt says."""
-    return count_searchable(session, Scope(asked.user_id, asked.filters))
+    return count_searchable(session, Scope(user_id, filters))

@@ -29,6 +29,7 @@ from app.store.settings import Snapshots
 from app.turns.drafts import DraftWriter
 from app.turns.registry import TurnRegistry
 from app.upstream.client import ClientPool
+from app.upstream.windows import Windows
 
 ChatFor = Callable[[Settings], ChatFn]
 """Settings snapshot → the model of a turn: an endpoint's, or the built-in answerer where none is set."""
@@ -56,6 +57,7 @@ class Services:
     guard_log: GuardLog
     guard_environment: Environment
     guard_backends: Backends
+    windows: Windows
     proxy_guard: ProxyGuard
     snapshots: Snapshots
     metrics: Metrics

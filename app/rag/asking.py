@@ -4,7 +4,7 @@ Owns a fresh filter for every request, the blank line between the texts of two r
 Which request is made, and what an empty reply means, is `app.rag.agent`'s.
 """
 
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Protocol, TypeVar
 
@@ -14,6 +14,7 @@ from app.rag.errors import LLMError
 from app.rag.pieces import ChatFn, StreamPiece, ToolCallPiece
 from app.rag.prompts import with_correction
 from app.rag.scaffolding import ScaffoldingFilter
+from app.rag.tokens import Reading
 from app.rag.tool_calls import Tools
 from app.rag.turn import TurnStats
 
@@ -76,6 +77,7 @@ class Asking:
                     if (shown := self.reply.take(piece)) is not None:
                         yield shown
                         self._watched(shown)
+            self.reply.was_answer_to(messages, tools or ())
             if self._watch is not None:
                 self._watch.record_text(self.reply.text, bool(self.reply.calls))
         finally:
@@ -95,6 +97,7 @@ class Reply:
         self._held: list[str] = []
         self._said_before = False
         self._parts: list[str] = []
+        self._prompt_tokens: int | None = None
         self.calls: list[ToolCallPiece] = []
 
     @property
@@ -112,6 +115,7 @@ class Reply:
         self._stats.rounds += 1
         self._said_before = self._said_before or self.visible
         self._held, self._parts, self.calls = [], [], []
+        self._prompt_tokens = None
 
     def take(self, piece: StreamPiece | ToolCallPiece) -> StreamPiece | None:
         """The piece to pass on, if any."""
@@ -131,6 +135,10 @@ class Reply:
                 return piece
             case "notice" | "tool":
                 return piece
+
+    def was_answer_to(self, messages: Sequence[Mapping[str, Any]], tools: Tools) -> None:
+        """The reply is complete: keeps what it answered with the tokens that were counted for it."""
+        self._stats.readings.append(Reading(messages, tools, self._prompt_tokens))
 
     def count_stripped(self, chars: int) -> None:
         """Adds what the request's filter removed."""
@@ -152,7 +160,7 @@ class Reply:
         """The prompt of the last request is the turn's; completions add up."""
         stats = self._stats
         if usage.get("prompt_tokens") is not None:
-            stats.prompt_tokens = usage["prompt_tokens"]
+            stats.prompt_tokens = self._prompt_tokens = usage["prompt_tokens"]
         if usage.get("completion_tokens") is not None:
             stats.completion_tokens = (stats.completion_tokens or 0) + usage["completion_tokens"]
         if usage.get("finish_reason") is not None:

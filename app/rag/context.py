@@ -1,8 +1,8 @@
 """Packs what was found into the model's window: which passages fit, how much of the history, and what to do without.
 
-Owns the token estimate and the order of giving way: the oldest turns first, then the lowest-ranked passages. The words
-of a prompt are `app.rag.prompts`'. Called by `app.api.chat`; the agent calls `Prompt.repack` when the server says that
-the prompt was too long all the same.
+Owns the order of giving way: the oldest turns first, then the lowest-ranked passages. The words of a prompt are
+`app.rag.prompts`', the room it has `app.rag.space`'s. Called by `app.api.run_turn`; the agent calls `Prompt.repack`
+when the server says that the prompt was too long all the same.
 """
 
 import json
@@ -22,17 +22,14 @@ from app.rag.prompts import (
     build_without_documents_prompt,
     passage_block,
 )
+from app.rag.space import Space
+from app.rag.tokens import estimate_tokens
 from app.rag.tool_calls import Tools
 from app.rag.turn import Mode
 from app.search.hits import Hit
-from app.settings import Settings
 
-DEFAULT_WINDOW = 8192
-DEFAULT_ANSWER = 1024
-_CHARS_PER_TOKEN = 3.5
 _MESSAGE_TOKENS = 4
 _HISTORY_SHARE = 1 / 3
-_ANSWER_SHARE = 1 / 2
 _TOOL_SHARE = 1 / 3
 _TOOL_ROOM_MIN = 600
 """Tokens; tools whose results could not hold half a page are not worth offering."""
@@ -61,21 +58,43 @@ class Retrieved(Protocol):
 
 @dataclass(slots=True)
 class Prompt:
-    """A prompt that fits. `passages` are those given, numbered from 1, neighbours as one; `dropped` is how many hits
-    did not fit; of `window` tokens the prompt may take `room`, the rest is the answer's. `tool_room` is how many tokens
-    tool results may add; 0 where no tools are to be offered."""
+    """A prompt that fits. `passages` are those given, numbered from 1, neighbours as one; of `window` tokens the prompt
+    may take `room`, the rest is the answer's. `tool_room` is how many tokens tool results may add; 0 where no tools are
+    to be offered."""
 
     messages: list[dict[str, str]]
     passages: tuple[Passage, ...]
-    dropped: int
     window: int
     room: int
     tool_room: int
+    talk: int
+    """How many answered turns the chat had before this one."""
+    _found: tuple[Passage, ...] = field(repr=False)
     _history: tuple[PastTurn, ...] = field(repr=False)
     _build: _Build = field(repr=False)
     rounds: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     """Messages that tool rounds added: replies with their calls, and the results."""
     _repacked: bool = field(default=False, repr=False)
+
+    @property
+    def left_out(self) -> tuple[Passage, ...]:
+        """What was found and is in none of the passages given, as it was found: before neighbours became one."""
+        return tuple(one for one in self._found if not any(_holds(passage, one) for passage in self.passages))
+
+    @property
+    def dropped(self) -> int:
+        """How many of the passages found did not fit."""
+        return len(self.left_out)
+
+    @property
+    def found(self) -> int:
+        """How many passages were found; those given as one with a neighbour count each."""
+        return len(self._found)
+
+    @property
+    def talk_given(self) -> int:
+        """How many of the chat's answered turns are given: the last ones."""
+        return len(self._history)
 
     @property
     def sent(self) -> list[dict[str, Any]]:
@@ -90,7 +109,6 @@ class Prompt:
         if self._repacked or (len(passages) == len(self.passages) and len(history) == len(self._history)):
             return False
         self._repacked = True
-        self.dropped += len(self.passages) - len(passages)
         self.passages, self._history = passages, history
         self.messages = self._build(passages, history, self.tool_room > 0)
         return True
@@ -105,17 +123,16 @@ def pack(
     gate: Retrieved,
     question: str,
     history: Sequence[PastTurn],
-    settings: Settings,
+    space: Space,
     *,
     documents: int,
     tools: Tools = (),
 ) -> Prompt:
-    """The prompt of a turn.
+    """The prompt of a turn in the room that `space` has for it (`space.space_of`).
 
-    The window is LLM_CONTEXT_TOKENS (8192 when unknown), less room for the answer (LLM_MAX_TOKENS or 1024, at most half
-    of the window). The rules and the question come first; history (oldest first, whole turns; answers without their
-    markers) gives way until it takes at most a third of what is left; passages fill the rest in rank order up to the
-    first that does not fit; those that follow each other in a document are given as one. The best is always given.
+    The rules and the question come first; history (oldest first, whole turns; answers without their markers) gives way
+    until it takes at most a third of what is left; passages fill the rest in rank order up to the first that does not
+    fit; those that follow each other in a document are given as one. The best is always given.
 
     Args:
         history: The chat's answered turns, oldest first; turns without an answer are left out.
@@ -123,20 +140,20 @@ def pack(
         tools: What may be offered to a grounded turn: definitions and results get a third of the room, unless that is
             too little to be of use.
     """
-    window = settings.llm_context_tokens or DEFAULT_WINDOW
-    room = window - min(settings.llm_max_tokens or DEFAULT_ANSWER, round(window * _ANSWER_SHARE))
+    room = space.estimated
     build = _builder(gate, question, documents)
     defined = estimate_tokens(json.dumps(tools)) if tools else 0
     reserved = round(room * _TOOL_SHARE)
     offered = gate.mode == "grounded" and defined > 0 and reserved - defined >= _TOOL_ROOM_MIN
     left = room - _tokens_of(build((), (), offered)) - (reserved if offered else 0)
-    past = _fitting_history(history, round(left * _HISTORY_SHARE))
+    talk = [PastTurn(turn.question, strip_markers(turn.answer)) for turn in history if turn.answer.strip()]
+    past = _fitting_history(talk, round(left * _HISTORY_SHARE))
     left -= _tokens_of(build((), past, offered)) - _tokens_of(build((), (), offered))
     found = passages_of(gate.hits)
-    taken, passages = fit(found, left)
+    _, passages = fit(found, left)
     messages = build(passages, past, offered)
     tool_room = max(_TOOL_ROOM_MIN, room - defined - _tokens_of(messages)) if offered else 0
-    return Prompt(messages, passages, len(found) - taken, window, room, tool_room, past, build)
+    return Prompt(messages, passages, space.window, space.room, tool_room, len(talk), found, past, build)
 
 
 def passages_of(hits: Sequence[Hit]) -> tuple[Passage, ...]:
@@ -175,13 +192,6 @@ def fit(
     return taken, passages
 
 
-def estimate_tokens(text: str) -> int:
-    """Tokens of `text`, rather too many than too few: one for every 3.5 ASCII characters (prose has about 4, code and
-    tables about 3), one for every other character."""
-    plain = len(text.encode("ascii", "ignore"))
-    return math.ceil(plain / _CHARS_PER_TOKEN) + len(text) - plain
-
-
 def _builder(gate: Retrieved, question: str, documents: int) -> _Build:
     def build(passages: Sequence[Passage], history: Sequence[PastTurn], tools: bool) -> list[dict[str, str]]:
         if gate.mode == "grounded":
@@ -195,17 +205,20 @@ def _builder(gate: Retrieved, question: str, documents: int) -> _Build:
     return build
 
 
-def _fitting_history(history: Sequence[PastTurn], room: int) -> tuple[PastTurn, ...]:
+def _fitting_history(talk: Sequence[PastTurn], room: int) -> tuple[PastTurn, ...]:
     kept: list[PastTurn] = []
-    for turn in reversed(history):
-        if not turn.answer.strip():
-            continue
-        plain = PastTurn(turn.question, strip_markers(turn.answer))
-        room -= estimate_tokens(plain.question) + estimate_tokens(plain.answer) + 2 * _MESSAGE_TOKENS
+    for turn in reversed(talk):
+        room -= estimate_tokens(turn.question) + estimate_tokens(turn.answer) + 2 * _MESSAGE_TOKENS
         if room < 0:
             break
-        kept.append(plain)
+        kept.append(turn)
     return tuple(reversed(kept))
+
+
+def _holds(passage: Passage, one: Passage) -> bool:
+    """Whether `one` is a part of `passage`."""
+    within = passage.char_start <= one.char_start and one.char_end <= passage.char_end
+    return passage.document_id == one.document_id and within
 
 
 def _tokens_of(messages: Sequence[dict[str, str]]) -> int:

@@ -13,6 +13,7 @@ from app.rag.context import fit, pack, passages_of
 from app.rag.evaluation import Outcome, Question
 from app.rag.gate import Search, retrieve
 from app.rag.pieces import ChatFn, Passage, StreamPiece
+from app.rag.space import space_of
 from app.search.hits import Hit, SearchFilters
 from app.settings import Settings
 
@@ -87,8 +88,9 @@ async def _outcome(question: Question, asked: Asked, settings: Settings, named: 
         settings=settings.model_copy(update={"retrieval_min_score": 0.0, "retrieval_top_k": _DEEP}),
         filters=_EVERYWHERE,
     )
-    prompt = pack(gate, question.text, question.history, settings, documents=len(asked.paths))
-    taken = gate.hits[: len(gate.hits) - prompt.dropped]
+    prompt = pack(gate, question.text, question.history, space_of(settings), documents=len(asked.paths))
+    left_out = {passage.chunk_id for passage in prompt.left_out}
+    taken = [hit for hit in gate.hits if hit.chunk_id not in left_out]
     _, given = fit(passages_of(taken), asked.budget, asked.count_tokens)
     answer = ""
     if gate.mode == "grounded":

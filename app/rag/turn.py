@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from app.logs import kv
+from app.rag.tokens import Reading
 
 Mode = Literal["grounded", "deflected"]
 Outcome = Literal["ok", "error", "malformed", "stopped", "interrupted"]
@@ -45,6 +46,8 @@ class TurnStats:
     retries: int = 0
     scaffold_stripped: int = 0
     chunk_ids: list[int] = field(default_factory=list[int])
+    readings: list[Reading] = field(default_factory=list[Reading], repr=False)
+    """Every request that was answered, in order; kept nowhere."""
 
     def line_fields(self) -> dict[str, object]:
         """The line's fields in the line's order."""

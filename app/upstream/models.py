@@ -83,8 +83,8 @@ def _model(raw: dict[str, Any]) -> ModelInfo | None:
 
 
 def _window(raw: dict[str, Any]) -> int | None:
-    """Tokens of the window. vLLM says `max_model_len`, LM Studio `loaded_context_length`."""
-    for key in ("max_model_len", "loaded_context_length", "context_length", "max_context_length"):
+    """Tokens of the window. vLLM says `max_model_len`, LM Studio `loaded_context_length`, Groq `context_window`."""
+    for key in ("max_model_len", "loaded_context_length", "context_length", "context_window", "max_context_length"):
         value = raw.get(key)
         if isinstance(value, int) and not isinstance(value, bool) and value > 0:
             return value

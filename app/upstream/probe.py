@@ -37,7 +37,8 @@ class ConnectionReport:
     """What a test found. `ok` means that the model answered; `failure` is why not.
 
     `suggestion` is the address that works in place of the one given. `answer_s` is the time to the first word in
-    seconds, `window` the model's window in tokens; None where the server does not tell.
+    seconds, `window` the model's window in tokens as it runs, `most` what it could take; None where the server does not
+    tell.
     """
 
     ok: bool
@@ -49,6 +50,7 @@ class ConnectionReport:
     model: str | None = None
     answer_s: float | None = None
     window: int | None = None
+    most: int | None = None
     streaming: bool | None = None
 
 
@@ -133,6 +135,7 @@ async def _ask_model(http: httpx2.AsyncClient, endpoint: Endpoint, models: list[
         models=ids,
         model=model,
         window=identity.window,
+        most=identity.most,
     )
     if isinstance(answer, Failure):
         return replace(report, failure=answer)

@@ -18,7 +18,7 @@ from app.store import chats, turns
 from app.store.models.setup import LOCAL_USER_ID
 from tests.asgi import Client, serving
 from tests.fault_catalogue import Case
-from tests.fault_server import fault_server
+from tests.fault_server import PROBED_BY_TURNS, fault_server
 from tests.faults import SECRET_TEXT
 from tests.integration.fault_rounds import AGAIN, BEFORE, MAX_ROUNDS, ChatOfCases, Played, Round, faults_of, played
 from tests.scripted import ScriptedSearch, hit
@@ -63,7 +63,7 @@ def play_all(
 
         async def run() -> None:
             gate = asyncio.Semaphore(AT_ONCE)
-            async with fault_server(faults_of(plays), listening), serving(app) as client:
+            async with fault_server(faults_of(plays), listening, PROBED_BY_TURNS), serving(app) as client:
                 try:
                     found = await asyncio.gather(*[play_one(client, play, gate, again) for play in plays])
                 finally:

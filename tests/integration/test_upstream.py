@@ -32,7 +32,7 @@ def check(url: str, **changes: Any) -> ConnectionReport:
     ("table", "model", "expected"),
     [
         (OLLAMA, None, ("Ollama", "0.12.6", "qwen3:8b", 8192)),
-        ({**OLLAMA, "GET /api/ps": Answer({"models": []})}, "qwen3:8b", ("Ollama", "0.12.6", "qwen3:8b", 40960)),
+        ({**OLLAMA, "GET /api/ps": Answer({"models": []})}, "qwen3:8b", ("Ollama", "0.12.6", "qwen3:8b", None)),
         (
             {**OLLAMA, "GET /api/ps": Answer([]), "POST /api/show": Answer({"parameters": "stop x\nnum_ctx  2048"})},
             None,

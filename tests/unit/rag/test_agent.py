@@ -13,6 +13,7 @@ from app.rag.errors import LLMError, MalformedReplyError
 from app.rag.gate import Gate
 from app.rag.pieces import ChatMessages, ContentFilter, StreamPiece, ToolCallPiece
 from app.rag.prompts import CORRECTION_LINE, PastTurn, parse_passages
+from app.rag.space import space_of
 from app.rag.turn import TurnStats
 from app.search.hits import Hit
 from app.settings import Settings
@@ -57,7 +58,7 @@ USAGE = StreamPiece("usage", data={"prompt_tokens": 90, "completion_tokens": 7, 
 @pytest.fixture
 def prompt(settings: Settings) -> Prompt:
     hits = tuple(Hit(n, 1, 1, "a.md", "", "", None, f"text {n}", 0, 6, 1, 1, 0.9, 1, None) for n in range(1, 5))
-    return pack(Gate("grounded", hits, (), 0.9, 1, "q"), "q?", [PastTurn("q0", "a0")], settings, documents=1)
+    return pack(Gate("grounded", hits, (), 0.9, 1, "q"), "q?", [PastTurn("q0", "a0")], space_of(settings), documents=1)
 
 
 @pytest.fixture

@@ -14,6 +14,7 @@ from app.rag.errors import LLMError, MalformedReplyError
 from app.rag.gate import Gate
 from app.rag.pieces import DocRef, StreamPiece, ToolCallPiece
 from app.rag.prompts import CORRECTION_LINE, LAST_CALL_LINE
+from app.rag.space import space_of
 from app.rag.tool_calls import ToolResult
 from app.rag.tool_steps import CALLS_AT_ONCE, shown_arguments
 from app.rag.turn import TurnStats
@@ -48,7 +49,7 @@ def call(name: str = "ls", arguments: str = '{"path": "/"}', identity: str = "c1
 @pytest.fixture
 def prompt(settings: Settings) -> Prompt:
     hits = tuple(Hit(n, 1, 1, "a.md", "", "", None, f"text {n}", 0, 6, 1, 1, 0.9, 1, None) for n in range(1, 5))
-    return pack(Gate("grounded", hits, (), 0.9, 1, "q"), "q?", (), settings, documents=1, tools=DEFINITIONS)
+    return pack(Gate("grounded", hits, (), 0.9, 1, "q"), "q?", (), space_of(settings), documents=1, tools=DEFINITIONS)
 
 
 @pytest.fixture

@@ -4,9 +4,11 @@ import json
 
 import pytest
 
-from app.rag.context import Prompt, estimate_tokens, pack, passages_of
+from app.rag.context import Prompt, pack, passages_of
 from app.rag.gate import NOT_SEARCHED, Gate
 from app.rag.prompts import PastTurn, parse_documents, parse_passages, parse_question
+from app.rag.space import space_of
+from app.rag.tokens import estimate_tokens
 from app.search.hits import Hit
 from app.settings import Settings
 
@@ -37,7 +39,7 @@ def grounded(count: int, chars: int = 350) -> Gate:
 
 
 def packed(gate: Gate, settings: Settings, history: tuple[PastTurn, ...] = (), **update: int) -> Prompt:
-    return pack(gate, "q?", history, settings.model_copy(update=update), documents=429)
+    return pack(gate, "q?", history, space_of(settings.model_copy(update=update)), documents=429)
 
 
 def size(prompt: Prompt) -> int:
@@ -144,11 +146,11 @@ DEFINITIONS = [{"type": "function", "function": {"name": "read", "description": 
 def test_tools_get_a_third_of_the_room(settings: Settings) -> None:
     """Definitions, passages, and results up to what is left: together they fit."""
     gate = grounded(40, 1200)
-    prompt = pack(gate, "q?", (), settings, documents=1, tools=DEFINITIONS)
+    prompt = pack(gate, "q?", (), space_of(settings), documents=1, tools=DEFINITIONS)
     defined = estimate_tokens(json.dumps(DEFINITIONS))
     assert prompt.tool_room == prompt.room - size(prompt) - defined
     assert prompt.tool_room + defined >= prompt.room / 3
-    assert len(prompt.passages) < len(pack(gate, "q?", (), settings, documents=1).passages)
+    assert len(prompt.passages) < len(pack(gate, "q?", (), space_of(settings), documents=1).passages)
     assert "with the tools" in prompt.messages[0]["content"]
     prompt.drop_tools()
     assert prompt.tool_room == 0
@@ -159,13 +161,13 @@ def test_no_tools_where_they_would_not_fit_or_nothing_was_found(settings: Settin
     """A small window is for the passages; a deflected turn is offered none."""
     small = settings.model_copy(update={"llm_context_tokens": 2048})
     for gate, chosen in ((grounded(4), small), (Gate("deflected", (), (), 0.1, 1, "q"), settings)):
-        prompt = pack(gate, "q?", (), chosen, documents=1, tools=DEFINITIONS)
+        prompt = pack(gate, "q?", (), space_of(chosen), documents=1, tools=DEFINITIONS)
         assert prompt.tool_room == 0
-        assert prompt.messages == pack(gate, "q?", (), chosen, documents=1).messages
+        assert prompt.messages == pack(gate, "q?", (), space_of(chosen), documents=1).messages
 
 
 def test_a_repack_keeps_the_tools(settings: Settings) -> None:
     """They were not what was too long."""
-    prompt = pack(grounded(6), "q?", (), settings, documents=1, tools=DEFINITIONS)
+    prompt = pack(grounded(6), "q?", (), space_of(settings), documents=1, tools=DEFINITIONS)
     assert prompt.repack()
     assert "with the tools" in prompt.messages[0]["content"]
