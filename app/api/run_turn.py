@@ -10,7 +10,6 @@ import logging
 from contextlib import aclosing
 
 from app.api import frames
-from app.api.asked import chip_rows, remark_words
 from app.api.frames import Frame
 from app.api.gather import FrameGatherer
 from app.api.turn_end import TurnEnd, end_of_error, end_of_stop
@@ -21,6 +20,7 @@ from app.api.turn_tools import make_toolbox, offered_tools
 from app.api.turn_window import TurnWindow
 from app.edge.deps import Services
 from app.edge.errors import InternalError
+from app.edge.looked_up import asked_for
 from app.edge.notices import cut_words
 from app.errors import AppError
 from app.logs import kv
@@ -98,26 +98,21 @@ class TurnRun:
 
     async def _answer(self, out: FrameGatherer) -> None:
         request, record = self._request, self._record
-        today = self._services.clock.now().date()
         start = await self._services.database.aread(
-            lambda session: read_start(session, self._services.settings, request, today)
+            lambda session: read_start(session, self._services.settings, request)
         )
-        asked = start.asked
         window = self._window = TurnWindow(self._services, start.settings)
         gate = await self._retrieved(start)
         searched = 0
         if gate.mode == "deflected" and gate.searched:
-            searched = await self._services.database.aread(lambda session: count_searched(session, request.user_id, asked.filters))
+            searched = await self._services.database.aread(lambda session: count_searched(session, request))
         tools = offered_tools(self._services, start, gate)
         space = await window.space()
-        prompt = pack(gate, asked.question_plain, start.history, space, documents=searched, tools=tools)
+        prompt = pack(gate, request.question, start.history, space, documents=searched, tools=tools)
         record.more = window.facts()
         toolbox = make_toolbox(self._services, request, start, prompt)
         nearest = record.begin(start, gate, prompt, toolbox)
-        chips = chip_rows(self._services.catalog, asked.chips)
-        out.frame(frames.start(request.ids, gate.mode, source_rows(prompt.passages, None), nearest, chips))
-        for remark in asked.remarks:
-            out.frame(frames.notice(remark.code, remark_words(self._services.catalog, remark)))
+        out.frame(frames.start(request.ids, gate.mode, source_rows(prompt.passages, None), nearest))
         if trimmed := record.trimmed():
             out.frame(frames.notice("context_trimmed", trimmed))
         chat = self._services.chat_for(start.settings)
@@ -140,12 +135,12 @@ class TurnRun:
         if self._request.without_documents:
             return NOT_SEARCHED
         return await retrieve(
-            start.asked.query,
+            self._request.question,
             searcher=self._services.searcher,
             user_id=self._request.user_id,
             settings=start.settings,
-            filters=start.asked.filters,
-            history=start.asked.past,
+            filters=self._request.filters,
+            history=start.history,
         )
 
     def _take(self, out: FrameGatherer, piece: StreamPiece) -> None:
@@ -159,7 +154,7 @@ class TurnRun:
                 out.frame(frames.retry(data))
             case "tool":
                 self._record.add_step(data)
-                out.frame(frames.tool(data))
+                out.frame(frames.tool(data, asked_for(self._services.catalog, data["name"], data["args"])))
             case "notice" if data["code"] == "context_trimmed" and self._window is not None:
                 self._window.overflowed()
                 out.frame(frames.notice("context_trimmed", self._record.trimmed()))
