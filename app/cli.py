@@ -30,8 +30,8 @@ from app.ingest.cutting import count_tokens
 from app.ingest.stored_files import StoredFiles
 from app.logs import kv
 from app.rag import eval_command
-from app.search.choice import embedder_from
 from app.search.command import add_filters, filters_from
+from app.search.generations import Embedders
 from app.search.hybrid import Searcher
 from app.search.listing import as_fields, as_lines, check_query
 from app.search.vectors import VectorIndex
@@ -146,8 +146,8 @@ def _worker(settings: Settings, arguments: argparse.Namespace) -> int:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda number, _frame: asked.put(number))
     print(load_catalog().t("ingest.worker_begins"), flush=True)
-    with _opened(settings) as database, closing(embedder_from(settings)) as embedder:
-        return 0 if run_worker(database, settings, embedder, asked.get) else FAILED
+    with _opened(settings) as database, closing(Embedders(settings)) as embedders:
+        return 0 if run_worker(database, settings, embedders, asked.get) else FAILED
 
 
 def _ingest(settings: Settings, arguments: argparse.Namespace) -> int:
@@ -156,8 +156,8 @@ def _ingest(settings: Settings, arguments: argparse.Namespace) -> int:
     def tell(standing: Standing) -> None:
         print(catalog.t("ingest.standing", **asdict(standing)), flush=True)
 
-    with _opened(settings) as database, closing(embedder_from(settings)) as embedder:
-        ended = Ingest(database, settings, embedder, SystemClock()).run(arguments.paths, tell)
+    with _opened(settings) as database, closing(Embedders(settings)) as embedders:
+        ended = Ingest(database, settings, embedders, SystemClock()).run(arguments.paths, tell)
     for name, error in ended.refused:
         print(catalog.t("ingest.failed", name=name, reason=error_message(catalog, error)), file=sys.stderr)
     for row in ended.rows:
@@ -178,9 +178,9 @@ def _search(settings: Settings, arguments: argparse.Namespace) -> int:
     check_query(query, settings.question_max_chars)
     if not is_there(settings.database):
         return _complain(catalog.t("search.no_library", database=settings.database), FAILED)
-    with _opened(settings) as database, closing(embedder_from(settings)) as embedder:
+    with _opened(settings) as database, closing(Embedders(settings)) as embedders:
         filters = filters_from(database, LOCAL_USER_ID, arguments)
-        searcher = Searcher(database, embedder, VectorIndex())
+        searcher = Searcher(database, embedders, VectorIndex())
         hits = searcher.search(query, user_id=LOCAL_USER_ID, k=max(1, arguments.k), filters=filters)
         counts = database.read(lambda session: documents.counts(session, LOCAL_USER_ID))
     if arguments.json:
@@ -219,8 +219,8 @@ def _rebuild_index(settings: Settings, arguments: argparse.Namespace) -> int:
         upkeep.rebuild_fulltext(database)
         print(catalog.t("ingest.rebuilt_fulltext"), flush=True)
         if arguments.vectors:
-            with closing(embedder_from(settings)) as embedder:
-                ended = upkeep.rebuild_vectors(database, settings, embedder, SystemClock(), tell)
+            with closing(Embedders(settings)) as embedders:
+                ended = upkeep.rebuild_vectors(database, settings, embedders, SystemClock(), tell)
             print(catalog.t("ingest.rebuilt_vectors" if ended else "ingest.rebuild_goes_on"))
     return 0
 

@@ -29,6 +29,7 @@ from app.guard.environment import own_environment
 from app.guard.log_writer import open_guard_log
 from app.guard.proxy import ProxyGuard
 from app.ingest.extract.extractor import Extractor
+from app.ingest.generations import Generations
 from app.ingest.reading import TextExtractor
 from app.ingest.sources import Sources
 from app.ingest.stored_files import StoredFiles
@@ -39,8 +40,8 @@ from app.rag.gate import Search
 from app.rag.llm import chat_for_endpoint
 from app.rag.pieces import ChatFn
 from app.rag.quoting import make_quoting_chat, quoting_texts
-from app.search.choice import embedder_from
 from app.search.embeddings import Embedder
+from app.search.generations import Embedders
 from app.search.hybrid import Searcher
 from app.search.vectors import VectorIndex
 from app.settings import Settings
@@ -54,8 +55,8 @@ from app.upstream.client import ClientPool, endpoint_from
 from app.upstream.discovery import USUAL_PORTS
 from app.upstream.windows import Windows
 from app.web import chats as chat_fragments
+from app.web import folder_page, folders, generations, guard_panel, library, pages, queries, reader, receipts
 from app.web import marks as mark_fragments
-from app.web import folder_page, folders, guard_panel, library, pages, queries, reader, receipts
 from app.web import settings as settings_page
 from app.web.error_pages import error_pages
 from app.web.static import static_app
@@ -80,6 +81,7 @@ ROUTES = (
     folder_page,
     settings_page,
     guard_panel,
+    generations,
     pages,
     chat_fragments,
     marks_api,
@@ -94,7 +96,7 @@ def create_app(  # noqa: PLR0913 - one override for each part that a test may re
     settings: Settings,
     *,
     clock: Clock | None = None,
-    embedder: Embedder | None = None,
+    embedder: Embedder | Embedders | None = None,
     searcher: Search | None = None,
     chat_for: ChatFor | None = None,
     discovery_ports: tuple[int, ...] = USUAL_PORTS,
@@ -104,18 +106,19 @@ def create_app(  # noqa: PLR0913 - one override for each part that a test may re
 
     Raises:
         DatabaseTooNewError: when a newer Docent wrote the database.
+        UnknownEmbedderError: when the environment names a built-in embedder that is not there.
     """
     clock, catalog = clock or SystemClock(), load_catalog()
     database = Database(settings.database)
     migrate(database)
     clients = ClientPool(clock)
-    embedder = embedder or embedder_from(settings)
+    embedders = _embedders(settings, embedder)
     index = VectorIndex()
     running = TurnRegistry(detach_grace_s=settings.turn_detach_grace_s)
     files = StoredFiles(settings.data_dir)
     environment = own_environment(strikes=settings.loop_guard_strikes, stagnation=settings.loop_guard_stagnation)
     counted = Metrics(version=__version__, revision=environment.git_sha or "")
-    tools = Tools(files, extractor or Extractor(), embedder, index, busy=lambda: running.active > 0, metrics=counted)
+    tools = Tools(files, extractor or Extractor(), embedders, index, busy=lambda: running.active > 0, metrics=counted)
     worker = Worker(database, settings, clock, tools)
     guard_log = open_guard_log(database, settings.data_dir, clock, environment, metrics=counted)
     services = Services(
@@ -125,7 +128,7 @@ def create_app(  # noqa: PLR0913 - one override for each part that a test may re
         catalog=catalog,
         turns=running,
         drafts=DraftWriter(database),
-        searcher=searcher or Searcher(database, embedder, index, clock=clock),
+        searcher=searcher or Searcher(database, embedders, index, clock=clock),
         chat_for=chat_for or model_chooser(clients, catalog),
         clients=clients,
         discovery_ports=discovery_ports,
@@ -133,6 +136,7 @@ def create_app(  # noqa: PLR0913 - one override for each part that a test may re
         sources=Sources(database, files, clock, index, worker.wake),
         folders=WatchedFolders(database, settings, clock, worker.wake),
         progress=worker.board,
+        generations=Generations(database, settings, embedders, clock=clock, wake=worker.wake, pace=worker.build_pace),
         guard_log=guard_log,
         guard_environment=environment,
         guard_backends=Backends(probe_with(clients), clock),
@@ -144,7 +148,7 @@ def create_app(  # noqa: PLR0913 - one override for each part that a test may re
     respond = ErrorResponses(catalog, error_pages(catalog))
     app = FastAPI(
         title="Docent",
-        lifespan=_lifespan(services, worker, embedder),
+        lifespan=_lifespan(services, worker, embedders),
         docs_url=None,
         redoc_url=None,
         openapi_url="/api/openapi.json",
@@ -162,6 +166,12 @@ def _include_routes(app: FastAPI) -> None:
         app.include_router(routes.router)
     for routes in ROUTES:
         app.include_router(routes.router, dependencies=[Depends(current_user)])
+
+
+def _embedders(settings: Settings, given: Embedder | Embedders | None) -> Embedders:
+    embedders = given if isinstance(given, Embedders) else Embedders(settings, given)
+    embedders.chosen(settings)  # raises now what would else be met by the first question
+    return embedders
 
 
 def model_chooser(clients: ClientPool, catalog: Catalog) -> ChatFor:
@@ -194,7 +204,7 @@ def _layers(settings: Settings, respond: ErrorResponses) -> list[Middleware]:
 
 
 def _lifespan(
-    services: Services, worker: Worker, embedder: Embedder
+    services: Services, worker: Worker, embedders: Embedders
 ) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
@@ -214,7 +224,7 @@ def _lifespan(
             await services.guard_backends.aclose()
             await services.windows.aclose()
             await services.clients.aclose()
-            await anyio.to_thread.run_sync(embedder.close)
+            await anyio.to_thread.run_sync(embedders.close)
             await anyio.to_thread.run_sync(services.database.close)
 
     return lifespan

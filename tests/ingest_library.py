@@ -18,6 +18,7 @@ from app.ingest.uploads import Arrival
 from app.ingest.watched import WatchedFolders
 from app.ingest.worker import Tools, Worker
 from app.search.embeddings import Embedder
+from app.search.generations import Embedders
 from app.search.vectors import VectorIndex
 from app.settings import Settings
 from app.store import documents, integrity, jobs
@@ -42,7 +43,7 @@ class IngestLibrary:
         self,
         settings: Settings,
         *,
-        embedder: Embedder | None = None,
+        embedder: Embedder | Embedders | None = None,
         extractor: TextExtractor | None = None,
         busy: Callable[[], bool] = lambda: False,
         notifying: Notifying = refuse_to_watch,

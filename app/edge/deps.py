@@ -15,6 +15,7 @@ from app.edge.auth import current_user
 from app.guard.backends import Backends
 from app.guard.log_writer import GuardLog
 from app.guard.proxy import ProxyGuard
+from app.ingest.generations import Generations
 from app.ingest.progress import ProgressBoard
 from app.ingest.sources import Sources
 from app.ingest.stored_files import StoredFiles
@@ -54,6 +55,7 @@ class Services:
     sources: Sources
     folders: WatchedFolders
     progress: ProgressBoard
+    generations: Generations
     guard_log: GuardLog
     guard_environment: Environment
     guard_backends: Backends

@@ -138,7 +138,7 @@ def failure_message(catalog: Catalog, failure: Failure) -> str:
     return error_message(catalog, as_error(failure))
 
 
-def normal_url(value: str) -> str:
+def normal_url(value: str, field: str = "llm_base_url") -> str:
     """An endpoint's address without blanks and trailing slashes.
 
     Raises:
@@ -149,16 +149,16 @@ def normal_url(value: str) -> str:
         parts = urlsplit(text)
         port = parts.port
     except ValueError:
-        raise InvalidSettingError("llm_base_url", "url") from None
+        raise InvalidSettingError(field, "url") from None
     printable = text.isprintable() and " " not in text and "\\" not in text
     if parts.scheme not in ("http", "https") or not parts.hostname or port == 0 or not printable:
-        raise InvalidSettingError("llm_base_url", "url")
+        raise InvalidSettingError(field, "url")
     if "@" in parts.netloc:
-        raise InvalidSettingError("llm_base_url", "credentials")
+        raise InvalidSettingError(field, "credentials")
     if parts.query or parts.fragment:
-        raise InvalidSettingError("llm_base_url", "query")
+        raise InvalidSettingError(field, "query")
     if len(text) > MAX_CHARS:
-        raise InvalidSettingError("llm_base_url", "url")
+        raise InvalidSettingError(field, "url")
     return urlunsplit((parts.scheme, parts.netloc.lower(), parts.path.rstrip("/"), "", ""))
 
 

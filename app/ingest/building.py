@@ -28,7 +28,7 @@ EMBED_AT_ONCE = 8
 """Texts of one batch: 0.3 s of the built-in embedder, between two looks at whether a turn streams."""
 
 DROP_AT_ONCE = 2_000
-RETRY_BASE_S = 5.0
+RETRY_BASE_S = 2.0
 RETRY_MAX_S = 120.0
 WINDOW_S = 60.0
 

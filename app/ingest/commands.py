@@ -24,6 +24,7 @@ from app.ingest.uploads import Arrival
 from app.ingest.watched import WatchedFolders
 from app.ingest.worker import Tools, Worker
 from app.search.embeddings import Embedder
+from app.search.generations import Embedders
 from app.search.vectors import VectorIndex
 from app.settings import Settings
 from app.store import documents
@@ -65,7 +66,9 @@ class Ingested:
         return not self.refused and not any(row.status == "failed" for row in self.rows)
 
 
-def run_worker(database: Database, settings: Settings, embedder: Embedder, wait: Callable[[], object]) -> bool:
+def run_worker(
+    database: Database, settings: Settings, embedder: Embedder | Embedders, wait: Callable[[], object]
+) -> bool:
     """Works until `wait` returns; False when something had to be left to its lease."""
     clock, files = SystemClock(), StoredFiles(settings.data_dir)
     worker = Worker(database, settings, clock, Tools(files, Extractor(), embedder, VectorIndex()))
@@ -78,7 +81,7 @@ def run_worker(database: Database, settings: Settings, embedder: Embedder, wait:
 class Ingest:
     """Adds files and folders as uploads, waits, and tells how far they are."""
 
-    def __init__(self, database: Database, settings: Settings, embedder: Embedder, clock: Clock) -> None:
+    def __init__(self, database: Database, settings: Settings, embedder: Embedder | Embedders, clock: Clock) -> None:
         self._database = database
         self._settings = settings
         self._embedder = embedder

@@ -16,6 +16,7 @@ from app.ingest.stored_files import ProcessLock, StoredFiles
 from app.ingest.worker import Tools, Worker
 from app.search import fulltext
 from app.search.embeddings import Embedder
+from app.search.generations import Embedders
 from app.search.vectors import VectorIndex
 from app.settings import Settings
 from app.store import intake, integrity, jobs, repair
@@ -90,7 +91,7 @@ def rebuild_fulltext(database: Database) -> None:
 
 
 def rebuild_vectors(
-    database: Database, settings: Settings, embedder: Embedder, clock: Clock, tell: Callable[[int], None]
+    database: Database, settings: Settings, embedder: Embedder | Embedders, clock: Clock, tell: Callable[[int], None]
 ) -> bool:
     """Has every vector made anew, and makes them itself unless another process works on the data folder. `tell` is
     given how many jobs are left, whenever that changed.

@@ -18,17 +18,18 @@ from app.upstream.client import Endpoint, embed_endpoint_from
 
 @dataclass(frozen=True, slots=True)
 class BuiltIn:
-    """An embedder that runs in this process. `words` names its sentences in the catalog, `install` is the command
-    that brings it, empty where it comes with Docent."""
+    """An embedder that runs in this process, `dim` numbers a vector. `words` names its sentences in the catalog,
+    `install` is the command that brings it, empty where it comes with Docent."""
 
     name: str
+    dim: int
     words: str
     make: Callable[[], Embedder]
     is_installed: Callable[[], bool] = lambda: True
     install: str = ""
 
 
-BUILT_INS = (BuiltIn(BuiltinEmbedder.model, "english", BuiltinEmbedder),)
+BUILT_INS = (BuiltIn(BuiltinEmbedder.model, BuiltinEmbedder.dim, "english", BuiltinEmbedder),)
 DEFAULT = BUILT_INS[0].name
 
 

@@ -62,6 +62,11 @@ class Embedders:
             return Spec(self._default.model), self._default
         return spec, self._get(spec)
 
+    @property
+    def default_model(self) -> str:
+        """The model that serves where the settings choose none."""
+        return self._default.model if self._default is not None else choice.DEFAULT
+
     def of(self, generation: ActiveGeneration) -> Embedder | None:
         """The embedder that made a generation's vectors; None where it is not known how to make it, or it makes others
         now."""

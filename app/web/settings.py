@@ -26,7 +26,7 @@ from app.errors import AppError
 from app.store import documents
 from app.store import settings as stored
 from app.upstream.probe import ConnectionReport
-from app.web import folders, guard_panel, settings_view
+from app.web import folders, generations, guard_panel, settings_view
 from app.web.settings_view import Fact, Server
 from app.web.side import connected
 from app.web.templating import render_fragment, render_page
@@ -203,9 +203,7 @@ def _servers_list(services: Services, found: tuple[Server, ...]) -> HTMLResponse
 def _page(
     services: Services, outcome: Outcome, *, request: Request, user_id: int, guard_days: int | None = None
 ) -> HTMLResponse:
-    settings, catalog = services.settings, services.catalog
     counts = services.database.read(lambda session: documents.counts(session, user_id))
-    state = services.database.read(lambda session: documents.progress(session, user_id, services.clock.now()))
     return render_page(
         services,
         request,
@@ -213,12 +211,10 @@ def _page(
         "settings/page.html",
         status=outcome.error.status if outcome.error is not None else 200,
         place="settings",
-        embedder=settings_view.embedder(settings, counts.passages, state.passages - state.embedded, catalog),
-        threshold=catalog.t("settings.threshold_value", score=catalog.number(settings.retrieval_min_score)),
-        top_k=catalog.t("settings.top_k_value", n=settings.retrieval_top_k),
         about=_about(services, counts),
         **folders.context(services, user_id),
         **guard_panel.context(services, days=guard_days),
+        **generations.context(services, user_id),
         **_context(services, outcome),
     )
 

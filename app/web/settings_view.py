@@ -1,15 +1,12 @@
-"""What the settings page says: the model's form, a test's result, servers that were found, the embedder, facts. Pure.
+"""What the settings page says: the model's form, a test's result, servers that were found, facts. Pure.
 
 A key never comes here: `FieldView` holds its last four characters at most. Used by `app.web.settings`.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from urllib.parse import urlsplit
 
 from app.catalog import Catalog
-from app.search.builtin import BuiltinEmbedder
-from app.settings import Settings
 from app.store.settings import FieldView
 from app.upstream.discovery import FoundServer
 from app.upstream.probe import ConnectionReport
@@ -61,15 +58,6 @@ class Server:
 
     base_url: str
     facts: str
-
-
-@dataclass(frozen=True, slots=True)
-class EmbedderFacts:
-    """Which embedder is at work, what it can't do, and how far it is."""
-
-    words: str
-    limit: str
-    done: str
 
 
 def model_form(
@@ -134,17 +122,6 @@ def server(found: FoundServer, catalog: Catalog) -> Server:
         catalog.t("settings.found_models", n=found.models) if found.models else catalog.t("settings.found_no_models")
     )
     return Server(found.base_url, " · ".join(word for word in (kind, number) if word))
-
-
-def embedder(settings: Settings, passages: int, waiting: int, catalog: Catalog) -> EmbedderFacts:
-    """The embedder of `settings`; `waiting` of `passages` have no vector yet."""
-    done = catalog.t("settings.embedded_value", done=passages - waiting, total=passages)
-    if settings.embed_base_url and settings.embed_model:
-        host = urlsplit(settings.embed_base_url).netloc.rpartition("@")[2]
-        words = catalog.t("settings.embedder_endpoint", model=settings.embed_model, host=host)
-        return EmbedderFacts(words, catalog.t("settings.embedder_endpoint_limit"), done)
-    words = catalog.t("settings.embedder_builtin", model=BuiltinEmbedder.model, dim=BuiltinEmbedder.dim)
-    return EmbedderFacts(words, catalog.t("settings.embedder_builtin_limit"), done)
 
 
 def _shown(field: FieldView, typed: str | None) -> str:
