@@ -81,6 +81,12 @@ def remark_words(catalog: Catalog, remark: Remark) -> str:
     return catalog.t(f"notices.{remark.code}", name=remark.name, n=remark.n)
 
 
+def asked_facts(catalog: Catalog, asked: Asked) -> Mapping[str, Any]:
+    """What the turn's numbers keep: what it was asked of, in words and as filters, and what was said about it."""
+    remarks = [{"code": remark.code, "name": remark.name, "n": remark.n} for remark in asked.remarks]
+    return {"chips": chip_rows(catalog, asked.chips), "filters": filter_facts(asked.filters), "remarks": remarks}
+
+
 def filter_facts(filters: SearchFilters) -> Mapping[str, Any]:
     """What was in effect, for the turn's numbers: only the filters that were set."""
     set_ones = {

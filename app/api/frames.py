@@ -16,7 +16,7 @@ from app.turns.event_log import Event
 VERSION = 1
 
 FIELDS: Mapping[str, tuple[str, ...]] = {
-    "start": ("v", "turn_id", "chat_id", "user_message_id", "mode", "sources", "nearest"),
+    "start": ("v", "turn_id", "chat_id", "user_message_id", "mode", "sources", "nearest", "chips"),
     "thinking": ("text",),
     "tool": ("id", "name", "args", "asked", "status", "summary", "ms", "sources"),
     "retry": ("attempt", "max", "delay_ms", "reason"),
@@ -88,8 +88,8 @@ class TurnIds:
     message_id: int | None
 
 
-def start(ids: TurnIds, mode: str, sources: Rows, nearest: Rows) -> Frame:
-    """Retrieval is over: what the answer may cite, or what came nearest."""
+def start(ids: TurnIds, mode: str, sources: Rows, nearest: Rows, chips: Rows = ()) -> Frame:
+    """Retrieval is over: what the answer may cite, or what came nearest; `chips` are what the question was asked of."""
     return Frame(
         "start",
         {
@@ -100,6 +100,7 @@ def start(ids: TurnIds, mode: str, sources: Rows, nearest: Rows) -> Frame:
             "mode": mode,
             "sources": list(sources),
             "nearest": list(nearest),
+            "chips": list(chips),
         },
     )
 

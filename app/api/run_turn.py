@@ -10,6 +10,7 @@ import logging
 from contextlib import aclosing
 
 from app.api import frames
+from app.api.asked import chip_rows, remark_words
 from app.api.frames import Frame
 from app.api.gather import FrameGatherer
 from app.api.turn_end import TurnEnd, end_of_error, end_of_stop
@@ -98,21 +99,28 @@ class TurnRun:
 
     async def _answer(self, out: FrameGatherer) -> None:
         request, record = self._request, self._record
+        today = self._services.clock.now().date()
         start = await self._services.database.aread(
-            lambda session: read_start(session, self._services.settings, request)
+            lambda session: read_start(session, self._services.settings, request, today)
         )
+        asked = start.asked
         window = self._window = TurnWindow(self._services, start.settings)
         gate = await self._retrieved(start)
         searched = 0
         if gate.mode == "deflected" and gate.searched:
-            searched = await self._services.database.aread(lambda session: count_searched(session, request))
+            searched = await self._services.database.aread(
+                lambda session: count_searched(session, request.user_id, asked.filters)
+            )
         tools = offered_tools(self._services, start, gate)
         space = await window.space()
-        prompt = pack(gate, request.question, start.history, space, documents=searched, tools=tools)
+        prompt = pack(gate, asked.question_plain, start.history, space, documents=searched, tools=tools)
         record.more = window.facts()
         toolbox = make_toolbox(self._services, request, start, prompt)
         nearest = record.begin(start, gate, prompt, toolbox)
-        out.frame(frames.start(request.ids, gate.mode, source_rows(prompt.passages, None), nearest))
+        chips = chip_rows(self._services.catalog, asked.chips)
+        out.frame(frames.start(request.ids, gate.mode, source_rows(prompt.passages, None), nearest, chips))
+        for remark in asked.remarks:
+            out.frame(frames.notice(remark.code, remark_words(self._services.catalog, remark)))
         if trimmed := record.trimmed():
             out.frame(frames.notice("context_trimmed", trimmed))
         chat = self._services.chat_for(start.settings)
@@ -135,12 +143,12 @@ class TurnRun:
         if self._request.without_documents:
             return NOT_SEARCHED
         return await retrieve(
-            self._request.question,
+            start.asked.query,
             searcher=self._services.searcher,
             user_id=self._request.user_id,
             settings=start.settings,
-            filters=self._request.filters,
-            history=start.history,
+            filters=start.asked.filters,
+            history=start.asked.past,
         )
 
     def _take(self, out: FrameGatherer, piece: StreamPiece) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import anyio.to_thread
 
 from app.api import frames
+from app.api.asked import asked_facts
 from app.api.frames import DoneCounts, Frame
 from app.api.turn_end import TurnEnd, end_of_error
 from app.api.turn_start import TurnRequest, TurnStart, facts_of
@@ -156,7 +157,8 @@ class TurnRecord:
         if self._prompt is None or self._start is None or self._gate is None:
             return
         facts = facts_of(self._gate, self._prompt, self._start.settings)
-        self.draft.facts = {**facts, **self.more, "tools": self._steps}
+        asked = asked_facts(self._services.catalog, self._start.asked)
+        self.draft.facts = {**facts, **asked, **self.more, "tools": self._steps}
         self.draft.prompt = self._prompt.sent
         passages = self._passages()
         self.stats.chunks = len(passages)

@@ -1,9 +1,11 @@
 """What a turn reads from the database before it begins, and the facts its receipt keeps beside the log line."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import date
 from typing import Any
 
+from app.api.asked import Asked, read_asked
 from app.api.frames import TurnIds
 from app.rag.citations import source_rows
 from app.rag.context import Prompt
@@ -37,10 +39,15 @@ class TurnRequest:
 
 @dataclass(frozen=True, slots=True)
 class TurnStart:
-    """The turn's snapshot: settings, and earlier turns of the chat, oldest first."""
+    """The turn's snapshot: settings, and what is asked of what."""
 
     settings: Settings
-    history: tuple[PastTurn, ...]
+    asked: Asked
+
+    @property
+    def history(self) -> tuple[PastTurn, ...]:
+        """Earlier turns of the chat, oldest first, as the model reads them."""
+        return self.asked.history
 
     @property
     def model(self) -> str | None:
@@ -48,9 +55,13 @@ class TurnStart:
         return self.settings.llm_model if self.settings.llm_base_url else BUILTIN_MODEL
 
 
-def read_start(session: Session, settings: Settings, asked: TurnRequest) -> TurnStart:
-    """Reads the snapshot in one transaction."""
-    return TurnStart(settings=effective(session, settings), history=_history(session, asked))
+def read_start(session: Session, settings: Settings, request: TurnRequest, today: date) -> TurnStart:
+    """Reads the snapshot in one transaction; a turn without documents is asked of nothing, whatever it names."""
+    history = _history(session, request)
+    asked = read_asked(session, request.user_id, request.question, request.filters, history, today)
+    if request.without_documents:
+        asked = replace(asked, chips=(), named_documents=(), remarks=())
+    return TurnStart(effective(session, settings), asked)
 
 
 def _history(session: Session, asked: TurnRequest) -> tuple[PastTurn, ...]:
@@ -88,6 +99,6 @@ def facts_of(gate: Gate, prompt: Prompt, settings: Settings) -> Mapping[str, Any
     }
 
 
-def count_searched(session: Session, asked: TurnRequest) -> int:
+def count_searched(session: Session, user_id: int, filters: SearchFilters) -> int:
     """How many documents the question was looked for in; what the deflecting prompt says."""
-    return count_searchable(session, Scope(asked.user_id, asked.filters))
+    return count_searchable(session, Scope(user_id, filters))

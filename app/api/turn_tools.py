@@ -27,6 +27,6 @@ def make_toolbox(services: Services, request: TurnRequest, start: TurnStart, pro
         ToolSources(services.database, services.searcher, services.clock, tool_texts(services.catalog)),
         limits,
         user_id=request.user_id,
-        filters=request.filters,
+        filters=start.asked.filters,
         given=lambda: prompt.passages,
     )

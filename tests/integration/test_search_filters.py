@@ -94,7 +94,7 @@ def test_hits_tools_and_the_count_see_the_same_documents(
 
     assert sorted(hit.path for hit in hits) == expected
     assert sorted(document.path for document in documents) == expected
-    assert library.read(lambda session: count_searched(session, request)) == len(expected)
+    assert library.read(lambda session: count_searched(session, request.user_id, request.filters)) == len(expected)
     shown = library.read(lambda session: list_collections(session, scope))
     assert sum(collection.documents for collection in shown) == len(expected)
 
