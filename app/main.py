@@ -13,7 +13,7 @@ from fastapi import Depends, FastAPI
 from starlette.middleware import Middleware
 
 from app import __version__
-from app.api import chat, chats, collections, documents, health, loop_guard, metrics, openai, search, turns
+from app.api import chat, chats, collections, documents, health, loop_guard, metrics, openai, search, turns, web_pages
 from app.api import marks as marks_api
 from app.api import settings as settings_api
 from app.catalog import Catalog, load_catalog
@@ -31,6 +31,8 @@ from app.guard.proxy import ProxyGuard
 from app.ingest.extract.extractor import Extractor
 from app.ingest.generations import Generations
 from app.ingest.reading import TextExtractor
+from app.ingest.fetch_pages import WebPages
+from app.ingest.fetch_rules import Rules
 from app.ingest.sources import Sources
 from app.ingest.stored_files import StoredFiles
 from app.ingest.watched import WatchedFolders
@@ -58,6 +60,7 @@ from app.web import chats as chat_fragments
 from app.web import folder_page, folders, generations, guard_panel, library, pages, queries, reader, receipts
 from app.web import marks as mark_fragments
 from app.web import settings as settings_page
+from app.web import web_pages as web_page_fragments
 from app.web.error_pages import error_pages
 from app.web.static import static_app
 
@@ -71,6 +74,7 @@ ROUTES = (
     turns,
     chats,
     search,
+    web_pages,
     documents,
     collections,
     receipts,
@@ -78,6 +82,7 @@ ROUTES = (
     reader,
     library,
     folders,
+    web_page_fragments,
     folder_page,
     settings_page,
     guard_panel,
@@ -135,6 +140,7 @@ def create_app(  # noqa: PLR0913 - one override for each part that a test may re
         files=files,
         sources=Sources(database, files, clock, index, worker.wake),
         folders=WatchedFolders(database, settings, clock, worker.wake),
+        pages=WebPages(database, Rules(settings.fetch_allow_cidrs), clock, worker.wake),
         progress=worker.board,
         generations=Generations(database, settings, embedders, clock=clock, wake=worker.wake, pace=worker.build_pace),
         guard_log=guard_log,

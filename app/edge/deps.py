@@ -16,6 +16,7 @@ from app.guard.backends import Backends
 from app.guard.log_writer import GuardLog
 from app.guard.proxy import ProxyGuard
 from app.ingest.generations import Generations
+from app.ingest.fetch_pages import WebPages
 from app.ingest.progress import ProgressBoard
 from app.ingest.sources import Sources
 from app.ingest.stored_files import StoredFiles
@@ -54,6 +55,7 @@ class Services:
     files: StoredFiles
     sources: Sources
     folders: WatchedFolders
+    pages: WebPages
     progress: ProgressBoard
     generations: Generations
     guard_log: GuardLog

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from typing import Literal, cast
 
-from sqlalchemy import exists, insert, select, update
+from sqlalchemy import exists, func, insert, select, update
 from sqlalchemy.orm import Session
 
 from app.store import jobs
@@ -73,15 +73,20 @@ def add_pages(session: Session, urls: Mapping[int, str]) -> None:
 
 def get_pages(session: Session, user_id: int, document_ids: Sequence[int]) -> dict[int, PageRow]:
     """The pages among these documents that the user may read, by document id."""
-    checking = exists().where(Job.document_id == WebPage.document_id, Job.kind == "fetch", Job.state.in_(jobs.LIVE))
-    query = (
-        select(WebPage, checking.label("is_checking"))
-        .join(Document, Document.id == WebPage.document_id)
-        .where(Document.deleted_at.is_(None), Document.collection_id.in_(readable_ids(user_id)))
+    readable = select(Document.id).where(
+        Document.id.in_(document_ids),
+        Document.deleted_at.is_(None),
+        Document.collection_id.in_(readable_ids(user_id)),
     )
-    found: dict[int, PageRow] = {}
-    for page, is_checking in session.execute(query.where(WebPage.document_id.in_(document_ids))):
-        found[page.document_id] = PageRow(
+    return rows_of(session, list(session.scalars(readable)))
+
+
+def rows_of(session: Session, document_ids: Sequence[int]) -> dict[int, PageRow]:
+    """The pages among these documents, by document id; the caller may read them."""
+    checking = exists().where(Job.document_id == WebPage.document_id, Job.kind == "fetch", Job.state.in_(jobs.LIVE))
+    query = select(WebPage, checking.label("is_checking")).where(WebPage.document_id.in_(document_ids))
+    return {
+        page.document_id: PageRow(
             document_id=page.document_id,
             url=page.url,
             final_url=page.final_url,
@@ -93,7 +98,8 @@ def get_pages(session: Session, user_id: int, document_ids: Sequence[int]) -> di
             error=page.error,
             is_checking=is_checking,
         )
-    return found
+        for page, is_checking in session.execute(query)
+    }
 
 
 def writable_pages(session: Session, user_id: int) -> list[int]:
@@ -105,6 +111,17 @@ def writable_pages(session: Session, user_id: int) -> list[int]:
         .order_by(WebPage.document_id)
     )
     return list(session.scalars(query))
+
+
+def count_pages(session: Session, user_id: int) -> int:
+    """How many documents with an address the user may read."""
+    query = (
+        select(func.count())
+        .select_from(WebPage)
+        .join(Document, Document.id == WebPage.document_id)
+        .where(Document.deleted_at.is_(None), Document.collection_id.in_(readable_ids(user_id)))
+    )
+    return session.scalar(query) or 0
 
 
 def find_item(session: Session, document_id: int) -> FetchItem | None:

@@ -18,7 +18,7 @@ from app.edge.errors import error_message
 from app.edge.inputs import Moment, RowId
 from app.edge.uploads import receive_uploads
 from app.search.hits import SearchFilters
-from app.store import collections, documents
+from app.store import collections, documents, web_pages
 from app.store.documents import Counts, DocumentFilters, DocumentPage
 from app.store.engine import Session
 from app.web import folders, library_view
@@ -65,6 +65,7 @@ def library_page(
         "since": services.progress.began().isoformat(),
         "focus": request.query_params.get("focus") == "search",
         **folders.context(services, user_id),
+        "web_pages": services.database.read(lambda session: web_pages.count_pages(session, user_id)),
     }
     return render_page(services, request, user_id, "library/page.html", place="library", **context)
 

@@ -16,6 +16,7 @@ from app.ingest.progress import Batch, Stage
 from app.search.hits import Hit
 from app.store.documents import Counts, DocumentFilters, DocumentRow
 from app.web.ocr_view import NO_PICTURES, OcrView
+from app.web.web_page_view import NO_PAGE, PageView
 
 NAME_CHARS = 96
 """A longer path is cut in the middle; the row's title keeps it whole."""
@@ -43,6 +44,7 @@ class FileRow:
     working: bool
     fingerprint: str
     ocr: OcrView = NO_PICTURES
+    page: PageView = NO_PAGE
 
 
 @dataclass(frozen=True, slots=True)

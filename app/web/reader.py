@@ -5,7 +5,7 @@ as sanitised text made by `app.render.highlight`, never as the file itself.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Request
@@ -20,6 +20,7 @@ from app.store.chats import MessageRow
 from app.store.documents import DocumentDetail
 from app.store.engine import Session
 from app.web import library_view, reader_view
+from app.web.library_rows import file_row
 from app.web.marks import right_in_reader
 from app.web.reader_view import Place
 from app.web.templating import render_fragment, render_page
@@ -151,5 +152,5 @@ def _place(
 
 
 def _file_row(detail: DocumentDetail, services: Services) -> library_view.FileRow:
-    limit = services.settings.upload_max_mb
-    return library_view.file_row(detail.row, services.catalog, services.clock.now(), upload_max_mb=limit)
+    """In work only while the document itself is: what is looked at again meanwhile changes nothing that is shown."""
+    return replace(file_row(services, detail.row), working=detail.row.status in library_view.WORKING)
