@@ -60,6 +60,7 @@ from app.web import chats as chat_fragments
 from app.web import folder_page, folders, generations, guard_panel, library, pages, queries, reader, receipts
 from app.web import marks as mark_fragments
 from app.web import settings as settings_page
+from app.web import suggest as suggest_fragments
 from app.web import web_pages as web_page_fragments
 from app.web.error_pages import error_pages
 from app.web.static import static_app
@@ -91,6 +92,7 @@ ROUTES = (
     chat_fragments,
     marks_api,
     mark_fragments,
+    suggest_fragments,
     loop_guard,
 )
 """Every module with routes that ask who is there; health checks and metrics are the ones that don't. Routes are looked

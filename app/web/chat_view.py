@@ -17,6 +17,7 @@ from app.rag.prompts import NO_ANSWER_SENTENCE
 from app.store.chats import MessageRow
 from app.store.turns import TurnRow
 from app.turns.marking import Said
+from app.web.chip_view import ChipView, chip_views, remark_notices
 from app.web.marks_view import MarkView, mark_view
 from app.web.tool_view import ToolLine, search_line, tool_lines
 from app.web.whole_view import MoreLink, given_words, more_link, part_notices
@@ -62,6 +63,8 @@ class TurnView:
     can_continue: bool
     total_ms: int | None
     marks: MarkView
+    chips: list[ChipView]
+    """What the question was asked of, where it names something."""
     more: MoreLink | None
     """Where the rest of a count is."""
 
@@ -114,6 +117,7 @@ def turn_view(
         problem_more=catalog.t("chat.malformed_more") if answer.error_code == "malformed_reply" else None,
         can_continue=bool(answer.content) and (answer.status == "stopped" or numbers.get("finish_reason") == "length"),
         total_ms=numbers.get("total_ms") or None,
+        chips=chip_views(catalog, numbers),
         marks=mark_view(catalog, turn.id, said or Said(), found, searched=searched, numbered=not deflected),
         more=more_link(catalog, numbers),
     )
@@ -151,7 +155,7 @@ def _notices(
         return [catalog.t("chat.stopped" if answer.content else "chat.stopped_early")]
     if answer.status != "complete":
         return []
-    notices = part_notices(catalog, numbers)
+    notices = [*remark_notices(catalog, numbers), *part_notices(catalog, numbers)]
     if numbers.get("finish_reason") == "length":
         notices.append(catalog.t("notices.answer_cut"))
     says_nothing = answer.content.strip() == NO_ANSWER_SENTENCE

@@ -13,6 +13,7 @@ from app.rag.context import estimate_tokens
 from app.rag.turn import TurnStats
 from app.store.chats import MessageRow
 from app.store.turns import TurnRow
+from app.web.chip_view import asked_of
 from app.web.library_view import shown_name
 from app.web.receipt_time import BAR_WIDTH, Span, waterfall
 from app.web.tool_view import ToolLine, tool_lines
@@ -58,6 +59,8 @@ class Receipt:
     head: str
     figures: tuple[Figure, ...]
     typed: str
+    asked_of: str
+    """What the question named and was asked of."""
     searched: str
     mode: str
     spans: tuple[Span, ...]
@@ -103,6 +106,7 @@ def build(
         head=" · ".join(word for word in words if word),
         figures=_figures(turn, numbers, catalog),
         typed=question.content if question else "",
+        asked_of=asked_of(catalog, numbers),
         searched=searched,
         mode=_mode_words(turn, numbers, threshold, catalog),
         spans=waterfall(numbers, catalog),
@@ -163,7 +167,7 @@ def candidate(source: Mapping[str, Any], given: bool, catalog: Catalog) -> Candi
 def as_text(receipt: Receipt, title: str) -> str:
     """The receipt as plain lines, for a bug report."""
     lines = [title, receipt.head, "", *(f"{figure.label}: {figure.value}" for figure in receipt.figures)]
-    lines += ["", receipt.typed, *filter(None, (receipt.searched, receipt.mode)), ""]
+    lines += ["", receipt.typed, *filter(None, (receipt.asked_of, receipt.searched, receipt.mode)), ""]
     lines += [f"{span.label}: {span.time}" for span in receipt.spans]
     lines += [f"{tool.name} {tool.asked}: {tool.summary}, {tool.time}" for tool in receipt.tools]
     lines += ["", *(f"{c.n} {c.score or '–'} {c.title} ({c.locator}): {c.outcome}" for c in receipt.candidates)]

@@ -1,5 +1,6 @@
 // The composer: asks, stops, asks again; follows a turn that was already running when the page came.
 
+import "./suggest.js"; // before this: a key that chooses a suggestion asks nothing
 import { LiveTurn } from "./live-turn.js";
 import { tell } from "./page.js";
 import { post, watch } from "./sse.js";

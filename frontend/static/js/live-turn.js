@@ -32,6 +32,7 @@ export class LiveTurn {
     const found = data.sources.length;
     const given = this.#part(".given");
     if (found) given.textContent += ` · ${count(given.dataset.found, found)}`;
+    for (const { label } of data.chips) given.append(" ", Object.assign(document.createElement("bdi"), { className: "chip", textContent: label }));
     if (!found && !data.nearest.length) this.steps.root.hidden = true; // asked without documents
     this.steps.take({ id: "", status: "ok", summary: found ? count(words.passages, found) : words.nothing });
     for (const source of data.sources) this.#found(source, ` · ${source.score.toFixed(2)}`);
