@@ -7,6 +7,7 @@ import asyncio
 import socket
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from functools import partial
 
 import anyio.to_thread
 from fastapi import Depends, FastAPI
@@ -14,6 +15,7 @@ from starlette.middleware import Middleware
 
 from app import __version__
 from app.api import chat, chats, collections, documents, health, loop_guard, metrics, openai, search, turns, web_pages
+from app.api import evaluation as evaluation_api
 from app.api import marks as marks_api
 from app.api import settings as settings_api
 from app.catalog import Catalog, load_catalog
@@ -28,6 +30,7 @@ from app.guard.backends import Backends, probe_with
 from app.guard.environment import own_environment
 from app.guard.log_writer import open_guard_log
 from app.guard.proxy import ProxyGuard
+from app.ingest.cutting import count_tokens
 from app.ingest.extract.extractor import Extractor
 from app.ingest.generations import Generations
 from app.ingest.reading import TextExtractor
@@ -38,6 +41,7 @@ from app.ingest.stored_files import StoredFiles
 from app.ingest.watched import WatchedFolders
 from app.ingest.worker import Tools, Worker
 from app.metrics import Metrics
+from app.rag.eval_runs import EvalRunner, EvalTools
 from app.rag.gate import Search
 from app.rag.llm import chat_for_endpoint
 from app.rag.pieces import ChatFn
@@ -58,6 +62,8 @@ from app.upstream.discovery import USUAL_PORTS
 from app.upstream.windows import Windows
 from app.web import chats as chat_fragments
 from app.web import folder_page, folders, generations, guard_panel, library, pages, queries, reader, receipts
+from app.web import evaluation as evaluation_page
+from app.web import evaluation_runs
 from app.web import marks as mark_fragments
 from app.web import settings as settings_page
 from app.web import suggest as suggest_fragments
@@ -90,6 +96,9 @@ ROUTES = (
     generations,
     pages,
     chat_fragments,
+    evaluation_api,
+    evaluation_page,
+    evaluation_runs,
     marks_api,
     mark_fragments,
     suggest_fragments,
@@ -128,6 +137,10 @@ def create_app(  # noqa: PLR0913 - one override for each part that a test may re
     tools = Tools(files, extractor or Extractor(), embedders, index, busy=lambda: running.active > 0, metrics=counted)
     worker = Worker(database, settings, clock, tools)
     guard_log = open_guard_log(database, settings.data_dir, clock, environment, metrics=counted)
+    searcher = searcher or Searcher(database, embedders, index, clock=clock)
+    answer = make_quoting_chat(quoting_texts(catalog))
+    words = partial(Searcher, database, embedders, index, generation=lambda _: None)
+    evaluations = EvalRunner(database, settings, clock, EvalTools(searcher, words, answer, count_tokens))
     services = Services(
         settings=settings,
         database=database,
@@ -135,7 +148,7 @@ def create_app(  # noqa: PLR0913 - one override for each part that a test may re
         catalog=catalog,
         turns=running,
         drafts=DraftWriter(database),
-        searcher=searcher or Searcher(database, embedders, index, clock=clock),
+        searcher=searcher,
         chat_for=chat_for or model_chooser(clients, catalog),
         clients=clients,
         discovery_ports=discovery_ports,
@@ -152,6 +165,7 @@ def create_app(  # noqa: PLR0913 - one override for each part that a test may re
         proxy_guard=ProxyGuard(guard_log),
         snapshots=Snapshots(database),
         metrics=counted,
+        evaluations=evaluations,
     )
     respond = ErrorResponses(catalog, error_pages(catalog))
     app = FastAPI(
@@ -219,12 +233,14 @@ def _lifespan(
         await anyio.to_thread.run_sync(sweep_at_start, services.database, services.clock.now())
         drafts = asyncio.create_task(services.drafts.run(), name="drafts")
         await anyio.to_thread.run_sync(services.folders.ensure_environment)
+        await anyio.to_thread.run_sync(services.evaluations.sweep)
         await anyio.to_thread.run_sync(worker.start)
         services.guard_log.start()
         try:
             yield
         finally:
-            await asyncio.gather(services.turns.shutdown(), anyio.to_thread.run_sync(worker.stop))
+            evaluations = anyio.to_thread.run_sync(services.evaluations.stop)
+            await asyncio.gather(services.turns.shutdown(), anyio.to_thread.run_sync(worker.stop), evaluations)
             drafts.cancel()
             with suppress(asyncio.CancelledError):
                 await drafts

@@ -22,6 +22,7 @@ from app.ingest.sources import Sources
 from app.ingest.stored_files import StoredFiles
 from app.ingest.watched import WatchedFolders
 from app.metrics import Metrics
+from app.rag.eval_runs import EvalRunner
 from app.rag.gate import Search
 from app.rag.pieces import ChatFn
 from app.settings import Settings
@@ -65,6 +66,7 @@ class Services:
     proxy_guard: ProxyGuard
     snapshots: Snapshots
     metrics: Metrics
+    evaluations: EvalRunner
 
 
 async def get_services(request: Request) -> Services:

@@ -4,7 +4,7 @@ Owns the run: finding the named documents in the library, the gate, what is give
 markers. Stores nothing. Scores are `app.rag.evaluation`'s; `docent eval` calls it.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
@@ -41,8 +41,18 @@ async def evaluate(questions: Sequence[Question], asked: Asked, settings: Settin
     Raises:
         RetrievalError: when the library can't be searched.
     """
+    return [outcome async for outcome in outcomes(questions, asked, settings)]
+
+
+async def outcomes(questions: Sequence[Question], asked: Asked, settings: Settings) -> AsyncGenerator[Outcome]:
+    """The outcomes of `evaluate` as they come.
+
+    Raises:
+        RetrievalError: when the library can't be searched.
+    """
     named = Names(asked.paths)
-    return [await _outcome(question, asked, settings, named) for question in questions]
+    for question in questions:
+        yield await _outcome(question, asked, settings, named)
 
 
 class Names:

@@ -21,8 +21,8 @@ _MARKUP = re.compile(r"[*_`]")
 class Question:
     """A question and where its answer stands. Without `documents` the library holds no answer.
 
-    `passages` stand in the first document, or, with `needs_all`, one in each of `documents`. `group` is the set it
-    belongs to.
+    `passages` stand in `documents`: with `needs_all` one in each, all of them needed, else any one of them will do.
+    `group` is the set it belongs to.
     """
 
     id: str
@@ -101,7 +101,7 @@ def _question(record: Any, group: str, number: int) -> Question:
         group=str(fields.get("set", group)),
         documents=tuple(str(path) for path in fields.get("answer_docs") or ()),
         passages=tuple(several) if several else (str(one),) if one else (),
-        needs_all=bool(several),
+        needs_all=bool(several) and fields.get("needs") != "any",
         history=_past(turns),
     )
 
@@ -149,6 +149,14 @@ def holds_passages(texts: Iterable[str], passages: Sequence[str]) -> bool:
     return all(any(plain(passage) in text for text in plain_texts) for passage in passages)
 
 
+def holds_expected(texts: Iterable[str], question: Question) -> bool:
+    """Whether the right passage stands in `texts`, or each one where all are needed."""
+    if question.needs_all:
+        return holds_passages(texts, question.passages)
+    known = list(texts)
+    return any(holds_passages(known, [passage]) for passage in question.passages)
+
+
 def plain(text: str) -> str:
     """Without emphasis and code marks, each run of white space one blank."""
     return _BLANK.sub(" ", _MARKUP.sub("", text)).strip()
@@ -165,12 +173,12 @@ def measures(outcomes: Sequence[Outcome], k: int) -> list[Measure]:
         _mean(f"document recall@{k}", answerable, lambda one: recall_at(one, k)),
         _mean("document MRR", answerable, reciprocal_rank),
         _mean("document nDCG@10", answerable, ndcg),
-        _mean("passage given", placed, lambda one: holds_passages(one.given, one.question.passages)),
+        _mean("passage given", placed, lambda one: holds_expected(one.given, one.question)),
         _mean("answerable deflected", answerable, lambda one: not one.grounded),
         _mean("deflection recall", hopeless, lambda one: not one.grounded),
         _mean("deflection precision", deflected, lambda one: not one.question.documents),
         Measure("valid citations", sum(one.valid_markers for one in outcomes), sum(one.markers for one in outcomes)),
-        _mean("right passage cited", cited, lambda one: holds_passages(one.cited, one.question.passages)),
+        _mean("right passage cited", cited, lambda one: holds_expected(one.cited, one.question)),
     ]
     return [measure for measure in found if measure.of]
 
