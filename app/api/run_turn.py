@@ -16,8 +16,9 @@ from app.api.gather import FrameGatherer
 from app.api.turn_end import TurnEnd, end_of_error, end_of_stop
 from app.api.turn_guard import guarding, turn_guard
 from app.api.turn_record import TurnRecord
-from app.api.turn_start import TurnRequest, TurnStart, count_searched, read_start
-from app.api.turn_tools import make_toolbox, offered_tools
+from app.api.turn_searched import searched_turn
+from app.api.turn_start import TurnRequest, read_start
+from app.api.turn_whole import special_turn
 from app.api.turn_window import TurnWindow
 from app.edge.deps import Services
 from app.edge.errors import InternalError
@@ -25,11 +26,9 @@ from app.edge.looked_up import asked_for
 from app.edge.notices import cut_words
 from app.errors import AppError
 from app.logs import kv
-from app.rag.agent import AgentHolder, run_agent
+from app.rag.agent import AgentHolder
 from app.rag.citations import source_rows
-from app.rag.context import pack
 from app.rag.errors import LLMError, MalformedReplyError
-from app.rag.gate import NOT_SEARCHED, Gate, retrieve
 from app.rag.pieces import StreamPiece
 from app.rag.turn import TurnStats
 from app.turns.registry import TurnScope
@@ -103,53 +102,35 @@ class TurnRun:
         start = await self._services.database.aread(
             lambda session: read_start(session, self._services.settings, request, today)
         )
-        asked = start.asked
         window = self._window = TurnWindow(self._services, start.settings)
-        gate = await self._retrieved(start)
-        searched = 0
-        if gate.mode == "deflected" and gate.searched:
-            searched = await self._services.database.aread(
-                lambda session: count_searched(session, request.user_id, asked.filters)
-            )
-        tools = offered_tools(self._services, start, gate)
-        space = await window.space()
-        prompt = pack(gate, asked.question_plain, start.history, space, documents=searched, tools=tools)
-        record.more = window.facts()
-        toolbox = make_toolbox(self._services, request, start, prompt)
-        nearest = record.begin(start, gate, prompt, toolbox)
-        chips = chip_rows(self._services.catalog, asked.chips)
-        out.frame(frames.start(request.ids, gate.mode, source_rows(prompt.passages, None), nearest, chips))
-        for remark in asked.remarks:
+        way = await special_turn(self._services, request, start, window)
+        way = way or await searched_turn(self._services, request, start, window)
+        record.more = {**window.facts(), **way.facts}
+        nearest = record.begin(start, way.gate, way.prompt, way.toolbox)
+        chips = chip_rows(self._services.catalog, start.asked.chips)
+        out.frame(frames.start(request.ids, way.gate.mode, source_rows(way.prompt.passages, None), nearest, chips))
+        for remark in start.asked.remarks:
             out.frame(frames.notice(remark.code, remark_words(self._services.catalog, remark)))
         if trimmed := record.trimmed():
             out.frame(frames.notice("context_trimmed", trimmed))
         chat = self._services.chat_for(start.settings)
         guard = turn_guard(self._services, request, start, record.stats)
-        pieces = run_agent(prompt, self._holder, chat=chat, toolbox=toolbox, stats=record.stats, guard=guard)
-        with guarding(guard, record.stats, self._services.clock):
-            async with aclosing(pieces):
-                async for piece in pieces:
-                    self._take(out, piece)
+        pieces = way.pieces(self._holder, chat=chat, stats=record.stats, guard=guard)
+        try:
+            with guarding(guard, record.stats, self._services.clock):
+                async with aclosing(pieces):
+                    async for piece in pieces:
+                        self._take(out, piece)
+        finally:
+            record.more = {**record.more, **way.facts}
         if await window.compare(record.stats.readings):
-            record.more = window.facts()
+            record.more = {**record.more, **window.facts()}
             out.frame(frames.notice("prompt_cut", cut_words(self._services.catalog, record.more)))
         checked = await record.check()
         if record.stats.finish_reason == "length":
             out.frame(self._notice("answer_cut"))
-        if checked.is_unsupported(gate.mode):
+        if checked.is_unsupported(way.gate.mode) and not way.is_told:
             out.frame(self._notice("answer_unsupported"))
-
-    async def _retrieved(self, start: TurnStart) -> Gate:
-        if self._request.without_documents:
-            return NOT_SEARCHED
-        return await retrieve(
-            start.asked.query,
-            searcher=self._services.searcher,
-            user_id=self._request.user_id,
-            settings=start.settings,
-            filters=start.asked.filters,
-            history=start.asked.past,
-        )
 
     def _take(self, out: FrameGatherer, piece: StreamPiece) -> None:
         data = piece.data or {}
@@ -166,6 +147,8 @@ class TurnRun:
             case "notice" if data["code"] == "context_trimmed" and self._window is not None:
                 self._window.overflowed()
                 out.frame(frames.notice("context_trimmed", self._record.trimmed()))
+            case "notice" if "message" in data:
+                out.frame(frames.notice(str(data["code"]), str(data["message"])))
             case "notice":
                 out.frame(self._notice(str(data["code"]), data.get("step")))
             case "usage":

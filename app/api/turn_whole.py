@@ -8,13 +8,13 @@ any turn: `app.api.run_turn` sends the frames, checks the markers and settles. W
 import time
 from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import anyio.to_thread
 
 from app.api.asked import Asked
 from app.api.document_meant import Meant, document_meant
-from app.api.turn_start import TurnRequest
+from app.api.turn_start import TurnRequest, TurnStart
 from app.api.turn_window import TurnWindow
 from app.catalog import Catalog
 from app.edge.deps import Services
@@ -34,7 +34,6 @@ from app.rag.whole import WholeQuestion, WholeReading
 from app.rag.whole_plan import Place, WholeText, passages_of_document
 from app.rag.whole_texts import whole_texts
 from app.search.mentions import MentionRow, mentions
-from app.settings import Settings
 from app.store.engine import Session
 from app.store.scope import Scope
 from app.store.tool_reads import count_searchable
@@ -45,33 +44,14 @@ _OUTLINE_MOST = 100_000
 """Tokens of a passage where no window has to hold it."""
 
 
-class SpecialTurn(Protocol):
-    """A turn that needs no search."""
-
-    gate: Gate
-    prompt: Prompt
-    is_told: bool
-    """Whether Docent itself says the answer, so that nothing is to be said about what a model left out."""
-
-    @property
-    def facts(self) -> Mapping[str, Any]:
-        """What the receipt keeps, as it stands."""
-        ...
-
-    def pieces(
-        self, holder: AgentHolder, *, chat: ChatFn, stats: TurnStats, guard: Guard | None
-    ) -> AsyncGenerator[StreamPiece]:
-        """The answer, as `agent.run_agent` gives it."""
-        ...
-
-
 async def special_turn(
-    services: Services, request: TurnRequest, asked: Asked, settings: Settings, window: TurnWindow
-) -> SpecialTurn | None:
+    services: Services, request: TurnRequest, start: TurnStart, window: TurnWindow
+) -> "ReadTurn | ToldTurn | None":
     """The turn of a question about a whole document or about the catalogue; None for an ordinary one."""
     if request.without_documents:
         return None
     began = time.perf_counter()
+    asked = start.asked
     intent = read_intent(asked.question_plain)
     scope = Scope(request.user_id, asked.filters)
     if isinstance(intent, Catalogue):
@@ -79,11 +59,11 @@ async def special_turn(
     found = await services.database.aread(lambda session: _document(session, request, asked, scope, intent))
     if found is None:
         return None
-    catalog, row = services.catalog, found.row
+    catalog, row, ms = services.catalog, found.row, _ms(began)
     if not row.is_readable:
-        return _unreadable(catalog, row, began)
-    if endpoint_from(settings) is None:
-        return await _outlined(catalog, found, began) if found.meant.whole else None
+        return _unreadable(catalog, row, ms)
+    if endpoint_from(start.settings) is None:
+        return await _outlined(catalog, found, ms) if found.meant.whole else None
     space = await window.space()
     question = WholeQuestion(asked.question_plain, asked.history, found.whole, row.address, space)
     reading = await anyio.to_thread.run_sync(WholeReading, question, whole_texts(catalog))
@@ -91,17 +71,18 @@ async def special_turn(
         return None
     if not reading.fits and intent is not None and intent.task == "translate":
         sentence = catalog.t("whole.too_long_to_translate", title=found.title)
-        return ToldTurn(Told(sentence), "deflected", {"unreadable": found.title}, began)
-    return ReadTurn(reading, began)
+        return ToldTurn(Told(sentence), "deflected", {"unreadable": found.title}, ms)
+    return ReadTurn(reading, ms)
 
 
 class ReadTurn:
     """A turn that reads a whole document."""
 
     is_told = False
+    toolbox = None
 
-    def __init__(self, reading: WholeReading, began: float) -> None:
-        self.gate = _gate("grounded", began)
+    def __init__(self, reading: WholeReading, ms: int) -> None:
+        self.gate = _gate("grounded", ms)
         self.prompt: Prompt = reading.prompt
         self._reading = reading
 
@@ -121,9 +102,10 @@ class ToldTurn:
     """A turn whose answer stands already; no model is asked."""
 
     is_told = True
+    toolbox = None
 
-    def __init__(self, told: Told, mode: Mode, facts: Mapping[str, Any], began: float) -> None:
-        self.gate = _gate(mode, began)
+    def __init__(self, told: Told, mode: Mode, facts: Mapping[str, Any], ms: int) -> None:
+        self.gate = _gate(mode, ms)
         self.prompt: Prompt = fixed_prompt([], told.passages, 0, 0)
         self.facts: Mapping[str, Any] = {**facts, "told": True}
         self._told = told
@@ -158,10 +140,13 @@ def title_of(row: WholeDocumentRow) -> str:
     return row.title or row.path.rpartition("/")[2]
 
 
-def _gate(mode: Mode, began: float) -> Gate:
+def _gate(mode: Mode, ms: int) -> Gate:
     """What stands for retrieval in a turn that did not search."""
-    ms = max(1, round((time.perf_counter() - began) * 1000))
     return Gate(mode, (), (), 1.0 if mode == "grounded" else 0.0, ms, "")
+
+
+def _ms(began: float) -> int:
+    return max(1, round((time.perf_counter() - began) * 1000))
 
 
 def _document(
@@ -178,7 +163,7 @@ def _document(
     return _Found(meant, row, tuple(Place(one.id, one.heading, one.page, one.char_start) for one in starts))
 
 
-def _unreadable(catalog: Catalog, row: WholeDocumentRow, began: float) -> ToldTurn:
+def _unreadable(catalog: Catalog, row: WholeDocumentRow, ms: int) -> ToldTurn:
     """The sentence for a document without a text: it failed, is not read yet, or is blank."""
     title = title_of(row)
     if row.status == "failed":
@@ -187,10 +172,10 @@ def _unreadable(catalog: Catalog, row: WholeDocumentRow, began: float) -> ToldTu
         sentence = catalog.t("whole.failed", title=title, why=reason)
     else:
         sentence = catalog.t("whole.waiting" if row.text is None else "whole.empty", title=title)
-    return ToldTurn(Told(sentence), "deflected", {"unreadable": title}, began)
+    return ToldTurn(Told(sentence), "deflected", {"unreadable": title}, ms)
 
 
-async def _outlined(catalog: Catalog, found: _Found, began: float) -> ToldTurn:
+async def _outlined(catalog: Catalog, found: _Found, ms: int) -> ToldTurn:
     """What can be said of a document without a model."""
 
     def work() -> Told:
@@ -198,7 +183,7 @@ async def _outlined(catalog: Catalog, found: _Found, began: float) -> ToldTurn:
         return outline(found.title, passages, outline_texts(catalog))
 
     told = await anyio.to_thread.run_sync(work)
-    return ToldTurn(told, "grounded", {"outline": found.title}, began)
+    return ToldTurn(told, "grounded", {"outline": found.title}, ms)
 
 
 async def _counted(services: Services, scope: Scope, words: str, began: float) -> ToldTurn:
@@ -207,7 +192,7 @@ async def _counted(services: Services, scope: Scope, words: str, began: float) -
     if not words:
         of = await services.database.aread(lambda session: count_searchable(session, scope))
         facts = {"words": "", "total": of, "of": of}
-        return ToldTurn(count_answer(catalog, of), "grounded", {"catalogue": facts}, began)
+        return ToldTurn(count_answer(catalog, of), "grounded", {"catalogue": facts}, _ms(began))
 
     def work(session: Session) -> Told:
         found = mentions(session, scope.user_id, words, scope.filters, LISTED)
@@ -218,7 +203,7 @@ async def _counted(services: Services, scope: Scope, words: str, began: float) -
 
     facts: dict[str, Any] = {"words": words, "total": 0, "of": 0}
     told = await services.database.aread(work)
-    return ToldTurn(told, "grounded", {"catalogue": facts}, began)
+    return ToldTurn(told, "grounded", {"catalogue": facts}, _ms(began))
 
 
 def _mentioning(row: MentionRow, chunk: ChunkText) -> Mentioning:

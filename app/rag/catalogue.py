@@ -54,12 +54,15 @@ def count_answer(catalog: Catalog, of: int) -> Told:
 
 
 def at_mention(passage: Passage, words: str) -> Passage:
-    """The part of a passage that mentions the words first: the first of its sentences that holds most of them."""
+    """The part of a passage that mentions the words first: the first of its sentences that holds most of them; a heading
+    only where no sentence does."""
     wanted = stems(words)
     plain = words.strip('"').casefold()
     units = sentences(passage.text)
     best: tuple[int, int, int] | None = None
-    for unit in units:
+    for unit in sorted(units, key=lambda unit: unit.kind == "heading"):
+        if best is not None and unit.kind == "heading":
+            break
         text = passage.text[unit.start : unit.end]
         shared = len(wanted & stems(text)) + (plain in " ".join(text.split()).casefold())
         if shared and (best is None or shared > best[0]):

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from app.rag.prompts import DEFLECT_MARKER, GivenPassage, parse_passages, parse_question
+from app.rag.whole_prompts import parse_notes
 
 Delta = dict[str, Any]
 """The `delta` of one chunk; an empty one opens the stream without a token."""
@@ -93,9 +94,12 @@ async def say(text: str, rate: float, key: str = "content") -> AsyncIterator[Del
 
 
 def answer(call: Call) -> str:
-    """What the passages say, quoted and cited; without passages, that there is nothing."""
+    """What the passages say, quoted and cited, or what notes on a document do; without either, that there is
+    nothing."""
     if DEFLECT_MARKER in call.system:
         return "The documents in this library hold nothing about that."
+    if notes := parse_notes(call.messages):
+        return " ".join(note.text for note in notes)
     passages = parse_passages(call.messages)
     if not passages:
         return f"This is an answer without documents to: {call.question[:80]}"
