@@ -38,7 +38,8 @@ class Extraction:
 
     `text` is what the reader shows: `\\n` line ends, no control characters but tab. Blocks are in order, don't
     overlap, and hold every character of it that is not white space. `title` comes from the content and is empty where
-    that names none. `text_yield` counts the characters that are not white space, page by page.
+    that names none. `text_yield` counts the characters that are not white space, page by page. `cut` says that the end
+    of a long table was left out.
     """
 
     text: str
@@ -48,6 +49,7 @@ class Extraction:
     pages: int | None
     text_yield: tuple[int, ...] | None
     blocks: tuple[Block, ...]
+    cut: bool = False
 
 
 def heading_labels(blocks: Sequence[Block]) -> list[tuple[str, ...]]:

@@ -163,7 +163,11 @@ class Pipeline:
         now = self._clock.now()
         ids = [read.task.item.id for read in reads]
         old = [sha for document_id in chunks.having_chunks(session, ids) for sha in _drop_text(session, document_id)]
+        noted = readings.rows_of(session, ids)
         intake.mark_all_read(session, {read.task.item.id: _text_values(read) for read in reads}, now)
+        for read in reads:
+            if read.extraction is not None and (read.extraction.cut or read.task.item.id in noted):
+                readings.note_cut(session, read.task.item.id, read.extraction.cut)
         new = {read.task.item.id: [_chunk_values(draft) for draft in read.drafts] for read in reads}
         fulltext.index(session, chunks.add_chunks(session, new))
         gone += vectors.delete_unused(session, old)

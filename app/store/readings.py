@@ -80,9 +80,9 @@ def set_ocr(session: Session, document_id: int, state: OcrState) -> None:
     _write(session, document_id, {"ocr": state})
 
 
-def note_read(session: Session, document_id: int, *, cut: bool, language: str | None) -> None:
-    """Keeps what extraction learned beside the text."""
-    _write(session, document_id, {"cut": cut, "language": language})
+def note_cut(session: Session, document_id: int, cut: bool) -> None:
+    """Keeps whether the end of a long table was left out."""
+    _write(session, document_id, {"cut": cut})
 
 
 def ask(session: Session, document_id: int, now: datetime) -> None:

@@ -2,17 +2,22 @@
 
 import shutil
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sqlalchemy import func, select
 
+from app.ingest.blocks import Extraction
+from app.ingest.chunking import ChunkDraft
+from app.ingest.progress import PageCallback
 from app.settings import Settings
 from app.store import readings
 from app.store.models.readings import RecognisedPage
 from tests.ingest_library import USER, IngestLibrary, assert_sound
-from tests.ingest_parts import found, watch
+from tests.ingest_parts import GatedExtractor, found, watch
 from tests.scanned_pdf import fake_tesseract, write_scan
 
 Install = Callable[..., Path]
@@ -172,6 +177,33 @@ def test_what_was_recognised_goes_with_its_document(settings: Settings, tmp_path
         library.sources.delete_document(USER, number)
         assert kept_pages(library) == 0
         assert_sound(library)
+
+
+class CuttingExtractor(GatedExtractor):
+    """Says of files with "long" in their name that it left out the end of a table."""
+
+    def extract(
+        self,
+        path: Path,
+        name: str,
+        on_page: PageCallback | None = None,
+        recognised: Mapping[int, Mapping[str, Any]] | None = None,
+    ) -> tuple[Extraction, list[ChunkDraft]]:
+        extraction, drafts = super().extract(path, name, on_page, recognised)
+        return replace(extraction, cut=b"long" in path.read_bytes()), drafts
+
+
+def test_a_table_that_was_cut_is_remembered_until_it_is_not(settings: Settings) -> None:
+    extractor = CuttingExtractor()
+    extractor.go.set()
+    with IngestLibrary(settings, extractor=extractor).start() as library:
+        number = library.add("table.csv", "a,b\nlong,1\n")
+        whole = library.add("other.csv", "a,b\nshort,1\n")
+        library.settle()
+        assert (ocr(library, number).cut, ocr(library, whole).cut) == (True, False)
+        library.add("table.csv", "a,b\nshort,1\n")
+        library.settle()
+        assert not ocr(library, number).cut
 
 
 @pytest.mark.skipif(shutil.which("tesseract") is None, reason="tesseract is not installed on this machine")

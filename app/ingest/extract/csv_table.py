@@ -44,7 +44,7 @@ def extract_csv(text: str, encoding: str, name: str) -> Extraction | None:
     canonical, blocks = assembled(_found(rows, is_cut=is_cut))
     is_tabbed = PurePosixPath(name.lower()).suffix in (".tsv", ".tab")
     mime = "text/tab-separated-values" if is_tabbed else "text/csv"
-    return Extraction(canonical, "", mime, encoding, None, None, blocks)
+    return Extraction(canonical, "", mime, encoding, None, None, blocks, cut=is_cut)
 
 
 def _delimiter(text: str) -> str | None:

@@ -40,6 +40,7 @@ def pack(extraction: Extraction, chunks: Sequence[ChunkDraft]) -> dict[str, Any]
             "encoding": extraction.encoding,
             "pages": extraction.pages,
             "text_yield": extraction.text_yield,
+            "cut": extraction.cut,
             "blocks": [(b.kind, b.level, b.char_start, b.char_end, b.page, b.label) for b in extraction.blocks],
         },
         "chunks": [(c.heading, c.char_start, c.char_end, c.page, c.line_start, c.line_end, c.sha256) for c in chunks],
@@ -56,7 +57,14 @@ def unpack(message: dict[str, Any]) -> tuple[Extraction, list[ChunkDraft]]:
     )
     text_yield = tuple(fields["text_yield"]) if fields["text_yield"] is not None else None
     extraction = Extraction(
-        text, fields["title"], fields["mime"], fields["encoding"], fields["pages"], text_yield, blocks
+        text,
+        fields["title"],
+        fields["mime"],
+        fields["encoding"],
+        fields["pages"],
+        text_yield,
+        blocks,
+        cut=fields["cut"],
     )
     chunks = [
         ChunkDraft(ordinal, heading, text[start:end], start, end, page, first, last, sha256)

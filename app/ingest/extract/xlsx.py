@@ -34,7 +34,7 @@ def extract_xlsx(source: Source) -> Extraction:
         if all(block.kind == "heading" for block in found):
             raise IngestError("no_text")
         text, blocks = assembled(found)
-        return Extraction(text, package.own_title(), MIME, None, None, None, blocks)
+        return Extraction(text, package.own_title(), MIME, None, None, None, blocks, cut=reader.is_cut)
 
 
 class _Workbook:
@@ -50,7 +50,7 @@ class _Workbook:
         parts = {relation.kind: relation.target for relation in self._relations.values()}
         self._cells = CellReader(package, parts.get("sharedStrings"), parts.get("styles"), from_1904=is_1904)
         self._rows_left, self._cells_left = MAX_ROWS, MAX_CELLS
-        self._is_cut = False
+        self.is_cut = False
 
     def found(self) -> Iterator[Found]:
         """Everything, sheet by sheet in the order of the tabs."""
@@ -59,7 +59,7 @@ class _Workbook:
             if relation is None or relation.kind != "worksheet" or relation.target not in self._package.names:
                 continue
             blocks = [*table_blocks(self._rows(relation.target)), *self._notes(relation.target)]
-            if self._is_cut:
+            if self.is_cut:
                 blocks.append(Found("paragraph", 0, "The rest of this sheet was not read: it is too long."))
             if blocks:
                 is_hidden = attribute(sheet, "state") in ("hidden", "veryHidden")
@@ -75,7 +75,7 @@ class _Workbook:
         for element in self._package.elements(part, "sheetData", "row"):
             number = _number(element.get("r"), last + 1)
             if self._rows_left <= 0 or self._cells_left <= 0:
-                self._is_cut = True
+                self.is_cut = True
                 return
             cells = self._row(element)
             if merged:

@@ -70,3 +70,4 @@ def test_long_tables_are_passages_that_each_have_the_header(tmp_path: Path) -> N
 
     assert all(draft.text.startswith("| key | value |\n") for draft in chunks)
     assert extraction.text.endswith(f"\n\nOnly the first {MAX_ROWS} rows of this table were read.")
+    assert extraction.cut
