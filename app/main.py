@@ -32,6 +32,7 @@ from app.guard.log_writer import open_guard_log
 from app.guard.proxy import ProxyGuard
 from app.ingest.cutting import count_tokens
 from app.ingest.extract.extractor import Extractor
+from app.ingest.extract.page_pictures import PagePictures
 from app.ingest.generations import Generations
 from app.ingest.reading import TextExtractor
 from app.ingest.fetch_pages import WebPages
@@ -61,7 +62,7 @@ from app.upstream.client import ClientPool, endpoint_from
 from app.upstream.discovery import USUAL_PORTS
 from app.upstream.windows import Windows
 from app.web import chats as chat_fragments
-from app.web import folder_page, folders, generations, guard_panel, library, pages, queries, reader, receipts
+from app.web import folder_page, folders, generations, guard_panel, library, pages, queries, reader, reader_pages, receipts
 from app.web import evaluation as evaluation_page
 from app.web import evaluation_runs
 from app.web import marks as mark_fragments
@@ -87,6 +88,7 @@ ROUTES = (
     receipts,
     queries,
     reader,
+    reader_pages,
     library,
     folders,
     web_page_fragments,
@@ -157,6 +159,7 @@ def create_app(  # noqa: PLR0913 - one override for each part that a test may re
         folders=WatchedFolders(database, settings, clock, worker.wake),
         pages=WebPages(database, Rules(settings.fetch_allow_cidrs), clock, worker.wake),
         progress=worker.board,
+        page_pictures=PagePictures(),
         generations=Generations(database, settings, embedders, clock=clock, wake=worker.wake, pace=worker.build_pace),
         guard_log=guard_log,
         guard_environment=environment,

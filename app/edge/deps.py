@@ -17,6 +17,7 @@ from app.guard.log_writer import GuardLog
 from app.guard.proxy import ProxyGuard
 from app.ingest.generations import Generations
 from app.ingest.fetch_pages import WebPages
+from app.ingest.extract.page_pictures import PagePictures
 from app.ingest.progress import ProgressBoard
 from app.ingest.sources import Sources
 from app.ingest.stored_files import StoredFiles
@@ -58,6 +59,7 @@ class Services:
     folders: WatchedFolders
     pages: WebPages
     progress: ProgressBoard
+    page_pictures: PagePictures
     generations: Generations
     guard_log: GuardLog
     guard_environment: Environment

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, cast
 
 from app.catalog import Catalog
 from app.edge.answers import reader_href, title_of
@@ -47,10 +47,12 @@ class Citation:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A stretch of the document's text to show as the passage; `support` is the sentence in it that backs the claim."""
+    """A stretch of the document's text to show as the passage; `support` is the sentence in it that backs the claim,
+    `page` the page on which it begins."""
 
     passage: tuple[int, int]
     support: tuple[int, int] | None
+    page: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +63,9 @@ class Fact:
     value: str
 
 
-def citation(answer: MessageRow, n: int, catalog: Catalog) -> Citation | None:
-    """The citation `n` of an answer; None when the answer has no such source."""
+def citation(answer: MessageRow, n: int, catalog: Catalog, nth: int = 1, view: str = "") -> Citation | None:
+    """The citation `n` of an answer, at its mention `nth`; None when the answer has no such source. `view` is kept on
+    the way to the other ones."""
     source = source_of(answer, n)
     if source is None:
         return None
@@ -75,14 +78,15 @@ def citation(answer: MessageRow, n: int, catalog: Catalog) -> Citation | None:
         count = catalog.t("reader.passage_number", n=n)
     order = [row["n"] for row in listed]
     at = order.index(n)
+    numeral = f"c-{answer.turn_id}-{n}" + (f"-{nth}" if nth > 1 else "")
     return Citation(
         n=n,
-        back=f"/chats/{answer.chat_id}#{f'c-{answer.turn_id}-{n}' if n in places else f'turn-{answer.turn_id}'}",
+        back=f"/chats/{answer.chat_id}#{numeral if n in places else f'turn-{answer.turn_id}'}",
         count=count,
-        previous=reader_href(listed[at - 1], answer.turn_id) if at > 0 else "",
-        next=reader_href(listed[at + 1], answer.turn_id) if at + 1 < len(listed) else "",
-        backs=sentence_backed(answer, n),
-        sources=tuple(_source_link(row, answer.turn_id, row["n"] == n, catalog) for row in listed),
+        previous=reader_href(listed[at - 1], answer.turn_id, view=view) if at > 0 else "",
+        next=reader_href(listed[at + 1], answer.turn_id, view=view) if at + 1 < len(listed) else "",
+        backs=sentence_backed(answer, n, nth),
+        sources=tuple(_source_link(row, answer.turn_id, row["n"] == n, catalog, view) for row in listed),
     )
 
 
@@ -91,36 +95,58 @@ def source_of(answer: MessageRow, n: int) -> Mapping[str, Any] | None:
     return next((row for row in answer.sources if row.get("n") == n), None)
 
 
-def sentence_backed(answer: MessageRow, n: int) -> str:
-    """The first sentence of the answer that cites `n`, without markers and marks of emphasis; empty when none does."""
+def sentence_backed(answer: MessageRow, n: int, nth: int = 1) -> str:
+    """The sentence of the answer that cites `n` for the `nth` time, without markers and marks of emphasis; empty when
+    none does."""
     numbers = [Passage(row["n"], 0, 0, "", "", "", None, "", 0, 0, 0, 0, 0.0) for row in answer.sources]
-    cite = next((cite for cite in check(answer.content, numbers).cites if cite.n == n), None)
-    if cite is None:
+    cites = [cite for cite in check(answer.content, numbers).cites if cite.n == n]
+    if nth > len(cites):
         return ""
+    cite = cites[nth - 1]
     said = " ".join(strip_markers(answer.content[cite.said_start : cite.said_end]).split())
     return re.sub(r"(\*\*|__|`)(?=\S)(.+?)(?<=\S)\1", r"\2", said)
 
 
-def place_of(source: Mapping[str, Any], text: str) -> Place | None:
-    """Where a stored source stands in the document's text of today; None when its words are no longer in it.
+def given_place(source: Mapping[str, Any], text: str, nth: int = 1) -> Place | None:
+    """The stretch that the model was given, with what backs the source's mention `nth`; None when the words it was
+    quoted with no longer stand there."""
+    pattern, start, end = _quoted(source), source.get("char_start"), source.get("char_end")
+    if (
+        pattern is None
+        or not isinstance(start, int)
+        or not isinstance(end, int)
+        or not pattern.search(text, start, end)
+    ):
+        return None
+    return Place((start, end), _support(source, nth), source.get("page"))
+
+
+def found_place(source: Mapping[str, Any], text: str) -> Place | None:
+    """Where a stored source's quote stands in the document's text of today; None when its words are no longer in it.
 
     A document that was read again has new passages. The quote an answer kept is looked for by its words, so that an
     old answer still opens at the right place as long as the words are there.
     """
-    start, end, quote = source.get("char_start"), source.get("char_end"), str(source.get("quote") or "")
-    words = quote.replace("…", " ").split()
-    if not words:
-        return None
-    pattern = re.compile(r"\s+".join(map(re.escape, words)))
-    if isinstance(start, int) and isinstance(end, int) and pattern.search(text, start, end):
-        return Place((start, end), support_of(source))
-    found = pattern.search(text)
-    return Place(found.span(), None) if found else None
+    pattern = _quoted(source)
+    found = None if pattern is None else pattern.search(text)
+    return Place(found.span(), None, source.get("page")) if found else None
 
 
-def support_of(source: Mapping[str, Any]) -> tuple[int, int] | None:
-    """The stored span of the supporting sentence in the document's text."""
-    match source.get("support"):
+def _quoted(source: Mapping[str, Any]) -> re.Pattern[str] | None:
+    """Finds a source's quote, whatever the white space between its words."""
+    words = str(source.get("quote") or "").replace("…", " ").split()
+    return re.compile(r"\s+".join(map(re.escape, words))) if words else None
+
+
+def _support(source: Mapping[str, Any], nth: int) -> tuple[int, int] | None:
+    """The stored span of the sentence that backs a mention, in the document's text."""
+    spans = source.get("supports")
+    if not isinstance(spans, list):
+        span: object = source.get("support")
+    else:
+        known = cast(list[object], spans)
+        span = known[nth - 1] if nth <= len(known) else None
+    match span:
         case [int(start), int(end)]:
             return start, end
         case _:
@@ -159,13 +185,13 @@ def facts(row: DocumentRow, catalog: Catalog, now: datetime) -> tuple[Fact, ...]
     return tuple(Fact(catalog.t(f"reader.fact_{name}"), value) for name, value in values if value)
 
 
-def _source_link(source: Mapping[str, Any], turn_id: str, current: bool, catalog: Catalog) -> SourceLink:
+def _source_link(source: Mapping[str, Any], turn_id: str, current: bool, catalog: Catalog, view: str) -> SourceLink:
     path = str(source.get("path") or "")
     where = locator(path, source.get("page"), (source.get("line_start"), source.get("line_end")), catalog)
     name = shown_name(path).rsplit("/", 1)[-1]
     return SourceLink(
         n=source["n"],
-        href=reader_href(source, turn_id),
+        href=reader_href(source, turn_id, view=view),
         title=shown_name(title_of(source)),
         locator=where if where == shown_name(path) else f"{name}, {where}",
         current=current,

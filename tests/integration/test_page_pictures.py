@@ -48,6 +48,9 @@ def test_a_page_is_drawn_in_a_child_and_kept(path: Path) -> None:
     assert opened.times == 1
     assert Pixels(pictures.draw("sha", Asked(2), opened).png).extent(RULE) is None
     assert opened.times == 2
+    found = pictures.draw("sha", Asked(0, f"{SAID} 1", 2, (0, 9)), opened)
+    assert (found.page, opened.times) == (2, 3)
+    assert pictures.draw("sha", Asked(2, f"{SAID} 1", 2, (0, 9)), opened) is found
     assert tag("sha", asked) == tag("sha", asked)
     assert tag("sha", asked) != tag("other", asked) != tag("other", Asked(2))
 

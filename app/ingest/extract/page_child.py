@@ -2,13 +2,14 @@
 
 Started by `page_pictures`. The request comes on standard input as JSON, `{"file", "memory_bytes", "cpu_s", "asked"}`:
 the number of an open file that was handed on, the limits, and `drawn.Asked`. The answer is one frame of `wire`
-(`{"width", "height", "boxed", "pages"}` or `{"error"}`) and behind it the PNG file. It opens nothing by name, and like
+(`drawn.Drawn` without its `png`, or `{"error"}`) and behind it the PNG file. It opens nothing by name, and like
 the extraction child it holds no secrets and gives up its rights before it looks at a stranger's file.
 """
 
 import os
 import sys
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any, BinaryIO
 
 import orjson
@@ -44,7 +45,7 @@ def answer(file: BinaryIO, asked: Mapping[str, Any]) -> bytes:
         return frame({"error": error.reason})
     except MemoryError:
         return frame({"error": "too_long"})
-    head = {"width": drawn.width, "height": drawn.height, "boxed": drawn.boxed, "pages": drawn.pages}
+    head = {name: value for name, value in asdict(drawn).items() if name != "png"}
     return frame(head) + drawn.png
 
 

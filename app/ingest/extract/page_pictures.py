@@ -12,7 +12,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import BinaryIO
 
 import orjson
@@ -77,6 +77,8 @@ class PagePictures:
         finally:
             self._turns.release()
         self._keep(key, drawn)
+        if drawn is not None and drawn.page != asked.page:
+            self._keep(tag(sha256, replace(asked, page=drawn.page)), drawn)
         return _there(drawn)
 
     def _drawn(self, file: BinaryIO, asked: Asked) -> Drawn | None:
@@ -128,7 +130,7 @@ def _answered(code: int, answer: bytes) -> Drawn | None:
     if "error" in head:
         _log.warning(kv("page_not_drawn", reason=head["error"]))
         return None
-    return Drawn(answer[end:], head["width"], head["height"], head["boxed"], head["pages"])
+    return Drawn(answer[end:], **head)
 
 
 def _there(drawn: Drawn | None) -> Drawn:

@@ -43,10 +43,10 @@ def draw_page(file: BinaryIO, asked: Asked) -> Drawn:
     try:
         document = cast(Any, pypdfium2.PdfDocument(file))
         pages = len(document)
-        if not 1 <= asked.page <= pages:
+        number, found = _chosen(document, asked, pages)
+        if not 1 <= number <= pages:
             raise IngestError("corrupt")
-        found = _found(document, asked)
-        return _drawn(document, asked, found, pages)
+        return _drawn(document, number, found)
     except pypdfium2.PdfiumError as error:
         is_locked = getattr(error, "err_code", None) in (_raw.FPDF_ERR_PASSWORD, _raw.FPDF_ERR_SECURITY)
         raise IngestError("encrypted" if is_locked else "corrupt") from error
@@ -63,25 +63,36 @@ class _Found:
     support: tuple[int, ...] = ()
 
 
-def _found(document: Any, asked: Asked) -> _Found:
-    """The passage's characters on the page asked for: from page to page, what is left of it is looked for."""
-    if not asked.passage or not asked.first <= asked.page < asked.first + _FOLLOWED:
-        return _Found()
-    passage = letters_of(asked.passage)
-    start = 0
-    for number in range(max(1, asked.first), asked.page + 1):
-        rest = Letters(passage.text[start:], passage.origins[start:], passage.begins[start:])
+def _chosen(document: Any, asked: Asked, pages: int) -> tuple[int, _Found]:
+    """The page to draw and what of the passage is on it."""
+    on_pages = dict(_followed(document, asked, pages)) if asked.passage else {}
+    if asked.page:
+        return asked.page, on_pages.get(asked.page, _Found())
+    number = next((number for number, found in on_pages.items() if found.support), max(1, asked.first))
+    return number, on_pages.get(number, _Found())
+
+
+def _followed(document: Any, asked: Asked, pages: int) -> Iterator[tuple[int, _Found]]:
+    """The passage's characters on the pages it may reach: from page to page, what is left of it is looked for."""
+    first = max(1, asked.first)
+    last = min(pages, first + _FOLLOWED - 1)
+    if not first <= (asked.page or first) <= last:
+        return
+    low, high = asked.support or (0, 0)
+    rest = letters_of(asked.passage)
+    for number in range(first, (asked.page or last) + 1):
         page = letters_of(_characters(document, number - 1))
         runs = find_runs(page, rest)
-        if number == asked.page:
-            pairs = [(run.passage_at + at, run.page_at + at) for run in runs for at in range(run.length)]
-            low, high = asked.support or (0, 0)
-            return _Found(
+        pairs = [(run.passage_at + at, run.page_at + at) for run in runs for at in range(run.length)]
+        yield (
+            number,
+            _Found(
                 tuple(page.origins[place] for _, place in pairs),
                 tuple(page.origins[place] for at, place in pairs if low <= rest.origins[at] < high),
-            )
-        start += runs[-1].passage_end if runs else 0
-    return _Found()
+            ),
+        )
+        end = runs[-1].passage_end if runs else 0
+        rest = Letters(rest.text[end:], rest.origins[end:], rest.begins[end:])
 
 
 def _characters(document: Any, index: int) -> list[str]:
@@ -101,8 +112,8 @@ def _character(code: int) -> str:
     return chr(code) if 0 < code < 0x110000 and not 0xD800 <= code < 0xE000 else " "
 
 
-def _drawn(document: Any, asked: Asked, found: _Found, pages: int) -> Drawn:
-    page = document[asked.page - 1]
+def _drawn(document: Any, number: int, found: _Found) -> Drawn:
+    page = document[number - 1]
     try:
         scale = _scale(float(page.get_width()), float(page.get_height()))
         bitmap = page.render(
@@ -113,7 +124,7 @@ def _drawn(document: Any, asked: Asked, found: _Found, pages: int) -> Drawn:
         finally:
             bitmap.close()
         boxed = _mark(page, picture, found)
-        return Drawn(picture.png(), picture.width, picture.height, boxed, pages)
+        return Drawn(picture.png(), picture.width, picture.height, boxed, len(document), number)
     finally:
         page.close()
 

@@ -203,6 +203,10 @@ def test_a_passage_over_two_pages_is_framed_on_both(tmp_path: Path) -> None:
     _, bottom, _, top = area(Pixels(boxed[1].png), RULE)
     assert 664 < bottom < 672
     assert top < 718
+    start = passage.index("On page two step 1")
+    assert drawn(path, 0, passage, 1, (start, start + 20)).page == 2
+    assert drawn(path, 0, passage, 1, (0, 9)).page == 1
+    assert drawn(path, 0, passage, 2).page == 2
 
 
 def test_a_page_without_text_is_a_picture_without_a_box(tmp_path: Path) -> None:
