@@ -107,7 +107,9 @@ def _checked(key: str, value: object) -> object | None:
     if value is None:
         return None
     try:
-        checked = Settings.__pydantic_validator__.validate_assignment(Settings.model_construct(), key, value)
+        # An address is refused without a model; here each field is looked at alone, and the two are stored together.
+        bare = Settings.model_construct(embed_model="-")
+        checked = Settings.__pydantic_validator__.validate_assignment(bare, key, value)
     except ValidationError:
         return None
     return getattr(checked, key)

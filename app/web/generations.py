@@ -210,10 +210,15 @@ def _confirm(services: Services, action: str) -> Confirm:
 
 def _panel(services: Services, user_id: int) -> dict[str, Any]:
     catalog, standing = services.catalog, services.generations.standing()
-    state = services.database.read(lambda session: documents.progress(session, user_id, services.clock.now()))
+    counts, state = services.database.read(
+        lambda session: (
+            documents.counts(session, user_id),
+            documents.progress(session, user_id, services.clock.now()),
+        )
+    )
     build = standing.build
     return {
-        "serving": generations_view.serving(standing, state.passages, state.passages - state.embedded, catalog),
+        "serving": generations_view.serving(standing, counts.passages, state.passages - state.embedded, catalog),
         "build": generations_view.build_view(build, standing, user_id, catalog) if build is not None else None,
         "kept": [generations_view.kept_view(kept, standing.active, catalog) for kept in standing.kept],
         "embedder_locked": services.settings.is_embedder_locked,

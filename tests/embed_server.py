@@ -1,0 +1,100 @@
+"""An embeddings server in a thread whose answers can be held back; texts that share words get like vectors."""
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+from tests.fake_embedder import WordEmbedder
+
+HELD_S = 60
+
+
+@dataclass
+class EmbedServer:
+    """`texts` is how many were embedded, `keys` which keys came with requests. `hold_after(n)` lets n more requests
+    through and holds the rest until `let_go`."""
+
+    port: int
+    dim: int
+    texts: int = 0
+    keys: list[str] = field(default_factory=list)
+    _left: int = 10**9
+    _go: threading.Event = field(default_factory=threading.Event)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}/v1"
+
+    def hold_after(self, requests: int) -> None:
+        with self._lock:
+            self._left = requests
+            self._go.clear()
+
+    def let_go(self) -> None:
+        with self._lock:
+            self._left = 10**9
+            self._go.set()
+
+    def answer(self, body: Any) -> Any:
+        with self._lock:
+            self._left -= 1
+            is_held = self._left < 0
+        if is_held:
+            self._go.wait(HELD_S)
+        texts = [body["input"]] if isinstance(body["input"], str) else body["input"]
+        matrix = WordEmbedder(dim=self.dim).embed_passages(texts)
+        with self._lock:
+            self.texts += len(texts)
+        rows = [{"index": place, "embedding": row.tolist()} for place, row in enumerate(matrix)]
+        return {"object": "list", "data": rows, "model": body["model"]}
+
+
+@contextmanager
+def embed_server(dim: int = 48, models: tuple[str, ...] = ("words-embed",)) -> Iterator[EmbedServer]:
+    """Serves `/v1/embeddings` and `/v1/models` until left."""
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def _serve(self) -> None:
+            raw = self.rfile.read(int(self.headers.get("content-length") or 0))
+            answer: Any = {"object": "list", "data": [{"id": name, "object": "model"} for name in models]}
+            status = 200
+            if self.path == "/v1/embeddings":
+                body = json.loads(raw)
+                running.keys.append(self.headers.get("authorization", ""))
+                status = 200 if body["model"] in models else 404
+                answer = running.answer(body) if status == 200 else {"error": {"message": "model not found"}}
+            content = json.dumps(answer).encode()
+            self.send_response(status)
+            self.send_header("content-type", "application/json")
+            self.send_header("content-length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+        do_GET = do_POST = _serve
+
+        def log_message(self, format: str, *args: Any) -> None:
+            pass
+
+        def handle(self) -> None:
+            with suppress(ConnectionError):  # whoever asked may have been killed meanwhile
+                super().handle()
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    running = EmbedServer(server.server_address[1], dim)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
+    thread.start()
+    try:
+        yield running
+    finally:
+        running.let_go()
+        server.shutdown()
+        thread.join()
+        server.server_close()
