@@ -71,7 +71,7 @@ def _note(page: PageRow, catalog: Catalog, now: datetime) -> str:
         words.append(catalog.t("webpages.fetched", ago=ago(page.fetched_at, now, catalog)))
         if page.is_checking:
             words.append(catalog.t("webpages.checking"))
-        elif page.checked_at is not None and page.checked_at > page.fetched_at:
+        elif page.checked_at is not None and page.checked_at > page.fetched_at and page.gone_at is None:
             words.append(catalog.t("webpages.unchanged", ago=ago(page.checked_at, now, catalog)))
     if page.refresh != "off":
         words.append(catalog.t(f"webpages.every_{page.refresh}_note"))

@@ -29,7 +29,7 @@ router = APIRouter()
 
 
 class NewPages(BaseModel):
-    """What the form sends: addresses, parted by white space."""
+    """What the form sends: an address a line."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -56,13 +56,20 @@ def add_dialog(services: ServicesDep, user_id: UserDep) -> HTMLResponse:
     return render_fragment(services, "library/_url_dialog.html", **_form())
 
 
+@router.get("/ui/library/pages", response_class=HTMLResponse)
+def section(services: ServicesDep, user_id: UserDep) -> HTMLResponse:
+    """How many documents come from the web."""
+    held = services.database.read(lambda session: web_pages.count_pages(session, user_id))
+    return render_fragment(services, "library/_url_section.html", web_pages=held)
+
+
 @router.post("/ui/library/pages")
 def add(request: Request, services: ServicesDep, user_id: UserDep, fields: Annotated[NewPages, Form()]) -> Response:
     """Queues what can be fetched; what is refused stays in the form, each with its reason."""
     refused: list[AddedPage] = []
     problem, added = "", 0
     try:
-        result = services.pages.add(user_id, fields.addresses.split())
+        result = services.pages.add(user_id, _addresses(fields.addresses))
     except AppError as error:
         problem, typed = error_message(services.catalog, error), fields.addresses
     else:
@@ -73,7 +80,7 @@ def add(request: Request, services: ServicesDep, user_id: UserDep, fields: Annot
             return RedirectResponse("/library", status_code=303)
         words = services.catalog.t("webpages.added", n=added)
         return _working(render_fragment(services, "library/_url_done.html", words=words))
-    context = _form(typed, problem, [_refusal(services, item) for item in refused])
+    context = _form(typed, problem, _reasons(services, refused))
     context["added"] = services.catalog.t("webpages.added", n=added) if added else ""
     if not _is_htmx(request):
         page = "library/url_add.html"
@@ -143,13 +150,26 @@ def choose(
     return render_fragment(services, "library/_url_done.html", words=words, row=row, oob=True)
 
 
-def _form(typed: str = "", problem: str = "", refused: list[dict[str, str]] | None = None) -> dict[str, Any]:
-    return {"typed": typed, "problem": problem, "refused": refused or [], "added": ""}
+def _form(typed: str = "", problem: str = "", refused: dict[str, list[str]] | None = None) -> dict[str, Any]:
+    return {"typed": typed, "problem": problem, "refused": refused or {}, "added": ""}
 
 
-def _refusal(services: Services, item: AddedPage) -> dict[str, str]:
-    words = error_message(services.catalog, item.error) if item.error is not None else ""
-    return {"url": shown_name(item.url), "words": words}
+def _addresses(text: str) -> list[str]:
+    """An address a line; several in one line where each looks like one."""
+    found: list[str] = []
+    for line in filter(None, map(str.strip, text.splitlines())):
+        parts = line.split()
+        found += parts if all("://" in part for part in parts) else [line]
+    return found
+
+
+def _reasons(services: Services, refused: list[AddedPage]) -> dict[str, list[str]]:
+    """The addresses that were refused, by sentence, so that each is said once."""
+    found: dict[str, list[str]] = {}
+    for item in refused:
+        if item.error is not None:
+            found.setdefault(error_message(services.catalog, item.error), []).append(shown_name(item.url))
+    return found
 
 
 def _choice(services: Services, user_id: int, document_id: int) -> dict[str, Any]:

@@ -110,13 +110,14 @@ def test_how_often_is_a_choice_of_three(client: TestClient, server: PageServer) 
 
 
 def test_the_form_adds_pages_and_keeps_what_was_refused(client: TestClient, server: PageServer) -> None:
-    """A list of addresses in any white space; the refused ones stay in the field with their reasons."""
+    """One a line, or several; the refused ones stay in the field, each reason said once."""
     for path in ("/ui/library/pages/add", "/library/pages/add"):
         assert 'name="addresses"' in client.get(path).text
-    typed = {"addresses": f"{server.url}/crane\n  gopher://x/\t<b>bold</b> \n"}
+    typed = {"addresses": f"{server.url}/crane gopher://x/\r\n\n <b>bold</b> words \nnonsense"}
     reply = client.post("/ui/library/pages", data=typed, headers=HTMX)
     assert reply.status_code == 422
-    assert "gopher://x/\n&lt;b&gt;bold&lt;/b&gt;</textarea>" in reply.text
+    assert "gopher://x/\n&lt;b&gt;bold&lt;/b&gt; words\nnonsense</textarea>" in reply.text
+    assert reply.text.count("the address of a web page") == 1
     assert "1 page is being fetched." in reply.text
     assert reply.headers["hx-trigger"] == "library-changed, library-work"
     assert client.post("/ui/library/pages", data={"addresses": " "}, headers=HTMX).status_code == 422
@@ -127,6 +128,7 @@ def test_the_form_adds_pages_and_keeps_what_was_refused(client: TestClient, serv
     assert 'id="dialogs"' in done.text
     settle(client)
     assert len(documents(client)) == 1
+    assert "1 document comes from the web." in client.get("/ui/library/pages").text
 
 
 def test_the_row_and_the_reader_say_where_a_page_is_from(client: TestClient, server: PageServer) -> None:
