@@ -128,7 +128,7 @@ class Applying:
 
 def _rename(session: Session, row: intake.KnownFile, hashed: Hashed) -> None:
     """The name is searchable, so full text must forget the old one first."""
-    fulltext.unindex(session, row.id)
+    fulltext.unindex(session, row.id, keeps_text=True)
     intake.note_file(session, row.id, path=hashed.file.path, mtime_ns=hashed.file.mtime_ns)
     fulltext.index_document(session, row.id)
 

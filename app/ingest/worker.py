@@ -18,6 +18,7 @@ from app.ingest.fetch_work import Fetching, FetchWork, fetching_from
 from app.ingest.folder_work import FolderWork, Hooks
 from app.ingest.lanes import Lane
 from app.ingest.notify import Notifying, open_notifier
+from app.ingest.part_filling import PartFilling
 from app.ingest.pipeline import LEASE_S, Pipeline
 from app.ingest.progress import Batch, ProgressBoard, Stage
 from app.ingest.reading import DocumentReader, Read, TextExtractor
@@ -117,6 +118,7 @@ class Worker:
             Lane("watch", self._folders.watch_step, self._stopping),
             Lane("remove", self._folders.remove_step, self._stopping),
             *(Lane(f"fetch-{number}", self._fetching.step, self._stopping) for number in (1, 2)),
+            Lane("parts", PartFilling(database).step, self._stopping),
             Lane("keep", self._keep_step, self._stopping),
         ]
 

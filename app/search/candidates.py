@@ -28,6 +28,11 @@ OVERFETCH = 2
 _TABLE = Chunk.__table__.c
 _ROWS = select(_TABLE.id, _TABLE.document_id, _TABLE.sha256)
 _BY_ID = Prepared(_ROWS.where(_TABLE.id.in_(values_of("ids"))))
+_TEXTS = Prepared(
+    select(_TABLE.id, _TABLE.document_id, _TABLE.sha256, _TABLE.heading + "\n" + _TABLE.text).where(
+        _TABLE.id.in_(values_of("ids")), is_visible(_TABLE.document_id)
+    )
+)
 _BY_SHA = Prepared(_ROWS.where(_TABLE.sha256.in_(values_of("shas")), is_visible(_TABLE.document_id)))
 _ALLOWED = Prepared(select(_TABLE.sha256).where(_TABLE.document_id.in_(VISIBLE)))
 
@@ -40,6 +45,23 @@ class Candidate:
     document_id: int
     sha256: str
     strength: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Located:
+    """A chunk found by parts of words, with the text that was searched."""
+
+    chunk_id: int
+    document_id: int
+    sha256: str
+    text: str
+
+
+def located(session: Session, chunk_ids: Sequence[int], scope: Scope) -> dict[int, Located]:
+    """Those of the chunks that are visible, by id, in the order given."""
+    listed = {"ids": json.dumps(list(chunk_ids)), **scope.parameters()}
+    rows = {row[0]: Located(*row) for row in _TEXTS.rows(session, listed)}
+    return {chunk_id: rows[chunk_id] for chunk_id in chunk_ids if chunk_id in rows}
 
 
 def by_words(session: Session, expression: str | None, ceiling: float, scope: Scope) -> list[Candidate]:

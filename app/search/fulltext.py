@@ -2,18 +2,19 @@
 
 Owns the rows of the index and its ranking; which words of a question count is `app.search.words`. `index` and `unindex`
 are called in the transaction that changes chunks, path or title: `unindex` before the change (FTS5 must be told the
-very text it holds), `index` after it. `weigh` and `search` are called by `app.search.hybrid`.
+very text it holds), `index` after it. They keep the trigram index (`app.search.grams`) in step, too. `weigh` and
+`search` are called by `app.search.worded`.
 """
 
 import json
 import math
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sqlalchemy import Integer, String, bindparam, column, select, table, text
 from sqlalchemy.orm import Session
 
+from app.search import grams
 from app.search.scope import Scope, is_visible
 from app.search.words import Term
 from app.store.models import Chunk
@@ -39,14 +40,11 @@ ABSENT_FROM = 3_000
 """Chunks that a library has to have for a missing word to tell something: with fewer, words as common as "long" are
 missing by chance."""
 
-_SATURATED = 2.2
+SATURATED = 2.2
 """BM25's k1 + 1: what an idf is multiplied by when a passage holds a term without end."""
 
 _BEGINNING = 4
 """Letters that make a beginning."""
-
-_CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
-"""Writing without blanks: the tokenizer takes a whole phrase for a word."""
 
 _BATCH = 5_000
 _FTS = table("chunks_fts", column("rowid", Integer), column("chunks_fts"), column("rank"))
@@ -77,33 +75,44 @@ def index(session: Session, chunk_ids: Sequence[int]) -> None:
     """Makes chunks findable by their words; those already in the index are left alone."""
     for start in range(0, len(chunk_ids), _BATCH):
         session.execute(_INDEX, {"ids": list(chunk_ids[start : start + _BATCH])})
+    grams.index(session, chunk_ids)
 
 
 def index_document(session: Session, document_id: int) -> None:
     """`index` for every chunk of a document."""
     session.execute(_INDEX_DOCUMENT, {"document": document_id})
+    grams.index_document(session, document_id)
 
 
-def unindex(session: Session, document_id: int) -> None:
+def unindex(session: Session, document_id: int, *, keeps_text: bool = False) -> None:
     """Takes every chunk of a document out of the index.
 
     To be called while the rows still say what was indexed: before chunks are deleted, before path or title change.
+
+    Args:
+        keeps_text: Only path or title change; what the trigram index holds of the passages stays right.
     """
     session.execute(_UNINDEX_DOCUMENT, {"document": document_id})
+    if not keeps_text:
+        grams.unindex(session, document_id)
 
 
 def rebuild(session: Session) -> None:
-    """Builds the whole index anew from the chunks."""
+    """Builds both indexes anew from the chunks, whole."""
     session.execute(text("INSERT INTO chunks_fts(chunks_fts) VALUES ('rebuild')"))
+    grams.rebuild(session)
 
 
 def check(session: Session) -> None:
-    """Compares the whole index with the passages. Needs a session that may write, and writes nothing.
+    """Compares both indexes with the passages, whole; the trigram index only once it knows all of them. Needs a session
+    that may write, and writes nothing.
 
     Raises:
         StoreError: when they differ.
     """
     session.execute(text("INSERT INTO chunks_fts(chunks_fts, rank) VALUES ('integrity-check', 1)"))
+    if not grams.left(session):
+        grams.check(session)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +157,7 @@ def match_expression(terms: Sequence[WeightedTerm], total: int) -> str | None:
 
 def ceiling(terms: Sequence[WeightedTerm]) -> float:
     """More than any passage can score for these terms; above 0."""
-    return _SATURATED * sum(term.idf for term in terms) or 1.0
+    return SATURATED * sum(term.idf for term in terms) or 1.0
 
 
 def absence(session: Session, terms: Sequence[WeightedTerm], total: int) -> float:
@@ -162,8 +171,6 @@ def absence(session: Session, terms: Sequence[WeightedTerm], total: int) -> floa
         return 0.0
     missing = [term for term in terms if not term.chunks and not term.term.is_name]
     if not missing or len(missing) > ABSENT_WORDS or len(missing) * 2 > len(terms):
-        return 0.0
-    if any(_CJK.search(term.term.word) for term in terms):
         return 0.0
     share = sum(term.idf for term in missing if not _is_misspelt(session, term)) / sum(term.idf for term in terms)
     return share if share >= ABSENT_SHARE else 0.0

@@ -8,23 +8,21 @@ import json
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import Row, select
 from sqlalchemy.orm import Session
 
 from app.clock import Clock, SystemClock
-from app.search import candidates, fulltext
-from app.search.candidates import Candidate
+from app.search import candidates
 from app.search.embeddings import Embedder
-from app.search.fulltext import WeightedTerm
 from app.search.fusion import PER_DOCUMENT, Fused, fuse, score, spread
 from app.search.generations import Embedders, embedders_of
 from app.search.hits import EVERYWHERE, Hit, SearchFilters
 from app.search.query_embedder import Meaning, QueryEmbedder
 from app.search.scope import Scope, is_visible
 from app.search.vectors import VectorIndex
+from app.search.worded import Worded, by_words
 from app.search.words import Words
 from app.store.among import values_of
 from app.store.engine import Database
@@ -40,15 +38,6 @@ QUERIES_AT_ONCE = 4
 SEARCHES_AT_ONCE = 8
 """Searches that may hold a database connection at the same time: half of the readers, so that a burst of questions on
 a busy machine leaves connections for everything else."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Worded:
-    """What the words of a question found."""
-
-    terms: list[WeightedTerm]
-    absent: float
-    found: list[Candidate]
 
 
 class Searcher:
@@ -82,7 +71,7 @@ class Searcher:
         scope = Scope(user_id, filters)
         embedding = self._pool.submit(self._embed, query)
         with self._places:
-            worded = self._database.read(lambda session: self._by_words(session, query, scope))
+            worded = self._database.read(lambda session: by_words(session, self._words, query, scope))
         meaning = embedding.result()
         with self._places:
             return self._database.read(lambda session: self._fused(session, worded, meaning, scope, k))
@@ -91,14 +80,7 @@ class Searcher:
         """On a thread of its own while words are looked up; no database session is held meanwhile."""
         return self._query_embedder.embed(query, self._database.read(self._generation))
 
-    def _by_words(self, session: Session, query: str, scope: Scope) -> _Worded:
-        total = fulltext.size(session)
-        terms = fulltext.weigh(session, self._words.question_terms(query), total)
-        expression = fulltext.match_expression(terms, total)
-        found = candidates.by_words(session, expression, fulltext.ceiling(terms), scope)
-        return _Worded(terms, fulltext.absence(session, terms, total), found)
-
-    def _fused(self, session: Session, worded: _Worded, meaning: Meaning | None, scope: Scope, k: int) -> list[Hit]:
+    def _fused(self, session: Session, worded: Worded, meaning: Meaning | None, scope: Scope, k: int) -> list[Hit]:
         near = candidates.by_meaning(session, self._index, meaning, scope) if meaning is not None else []
         chosen = {candidate.sha256: candidate for candidate in [*near, *worded.found]}
         vectors = self._index.vectors(session, meaning.generation, chosen) if meaning is not None else {}
@@ -113,18 +95,17 @@ class Searcher:
         found = [(rows[chunk_id], one) for chunk_id, one in ids.items() if chunk_id in rows]
         return self._hits(found, worded)
 
-    def _hits(self, found: Sequence[tuple[Row[Any], Fused[str]]], worded: _Worded) -> list[Hit]:
-        idf = {term.term.stem: term.idf for term in worded.terms}
+    def _hits(self, found: Sequence[tuple[Row[Any], Fused[str]]], worded: Worded) -> list[Hit]:
         passages = ["\n".join((row.path, row.title, row.heading, row.text)) for row, _ in found]
-        standing = self._words.standing(list(idf), passages)
+        standing = worded.standing(self._words, passages)
         return [
             Hit(
                 *row,
-                score=score(one.cosine, stems, idf, worded.absent),
+                score=score(one.cosine, parts, worded.idf, worded.absent),
                 fulltext_rank=one.fulltext_rank,
                 vector_rank=one.vector_rank,
             )
-            for (row, one), stems in zip(found, standing, strict=True)
+            for (row, one), parts in zip(found, standing, strict=True)
         ]
 
 

@@ -16,6 +16,8 @@ from app.store.models.vectors import Generation, Vector
 
 _UNINDEXED = text("SELECT count(*) FROM chunks WHERE id NOT IN (SELECT id FROM chunks_fts_docsize)")
 _INDEXED = text("SELECT count(*) FROM chunks_fts_docsize WHERE id NOT IN (SELECT id FROM chunks)")
+_UNPARTED = text("SELECT count(*) FROM chunks WHERE id NOT IN (SELECT id FROM chunks_grams_docsize)")
+_PARTED = text("SELECT count(*) FROM chunks_grams_docsize WHERE id NOT IN (SELECT id FROM chunks)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +32,10 @@ class Orphans:
     """Passages full text does not know."""
     indexed: int
     """Full-text rows without a passage."""
+    unparted: int
+    """Passages the trigram index does not know, as while it is being filled."""
+    parted: int
+    """Its rows without a passage."""
     jobs: int
     """Live jobs of documents that are gone."""
     stuck: int
@@ -76,6 +82,8 @@ def orphans(session: Session) -> Orphans:
         vectors=count(Vector, ~exists().where(Chunk.sha256 == Vector.sha256)),
         unindexed=session.scalar(_UNINDEXED) or 0,
         indexed=session.scalar(_INDEXED) or 0,
+        unparted=session.scalar(_UNPARTED) or 0,
+        parted=session.scalar(_PARTED) or 0,
         jobs=count(Job, IS_ORPHAN_JOB),
         stuck=count(Document, _LIVING, LACKS_JOB),
         unready=count(Document, _LIVING, IS_UNREADY),

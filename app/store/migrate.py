@@ -55,8 +55,8 @@ def current_revision(database: Database) -> str | None:
 
 
 def is_compared(_obj: Any, name: str | None, kind: str, _reflected: bool, _compare_to: Any) -> bool:
-    """Whether Alembic compares a table with the models: all but the full-text index's own."""
-    return not (kind == "table" and name is not None and name.startswith("chunks_fts"))
+    """Whether Alembic compares a table with the models: all but the full-text indexes' own."""
+    return not (kind == "table" and name is not None and name.startswith(("chunks_fts", "chunks_grams")))
 
 
 def _upgrade(connection: Connection) -> None:

@@ -38,7 +38,7 @@ Search = Callable[[str], list[Hit]]
 SILENT = "no such model"
 
 
-class _NoEmbedder(CachedEmbedder):
+class NoEmbedder(CachedEmbedder):
     """Its model is not that of the vectors, so words alone serve."""
 
     def __init__(self) -> None:
@@ -137,7 +137,7 @@ def _searchers(path: Path, sources: Iterable[library.Source], k: int) -> tuple[S
     embedder = CachedEmbedder()
     library.fill(database, sources, embedder)
     hybrid = Searcher(database, embedder, VectorIndex())
-    words = Searcher(database, _NoEmbedder(), VectorIndex())
+    words = Searcher(database, NoEmbedder(), VectorIndex())
     return (
         lambda query: hybrid.search(query, user_id=1, k=k),
         lambda query: words.search(query, user_id=1, k=k),
