@@ -9,12 +9,15 @@ from dataclasses import dataclass, replace
 
 from app.catalog import Catalog
 from app.rag.pieces import Passage
+from app.rag.quote_markup import quoted, quoted_row
 from app.rag.told import Told, as_words
 from app.rag.words import stems
 from app.render.sentences import sentences
 
 LISTED = 20
 """Documents that the answer names; the search page has all of them."""
+
+_LONGEST = 240
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +43,11 @@ def mentions_answer(catalog: Catalog, words: str, total: int, of: int, rows: Seq
         name = as_words(row.title)
         if titles.count(row.title) > 1:
             name = f"{name} ({as_words(row.path)})"
-        lines.append("- " + catalog.t("whole.mentions_row", title=name, n=row.passages) + f" [{n}]")
-        passages.append(replace(at_mention(row.first, words), n=n))
+        first = replace(at_mention(row.first, words), n=n)
+        lines.append(
+            "- " + catalog.t("whole.mentions_row", title=name, n=row.passages, said=_said(first.text)) + f" [{n}]"
+        )
+        passages.append(first)
     parts = [head, "\n".join(lines)]
     if total > len(rows):
         parts.append(catalog.t("whole.mentions_more", n=total - len(rows)))
@@ -53,9 +59,15 @@ def count_answer(catalog: Catalog, of: int) -> Told:
     return Told(catalog.t("whole.all", n=of) if of else catalog.t("answer.nothing_to_read"))
 
 
+def _said(text: str) -> str:
+    """The sentence as a line, cut where it is long."""
+    line = quoted_row(text) if text.lstrip().startswith("|") else quoted(text)
+    return line if len(line) <= _LONGEST else line[:_LONGEST].rsplit(" ", 1)[0] + " …"
+
+
 def at_mention(passage: Passage, words: str) -> Passage:
-    """The part of a passage that mentions the words first: the first of its sentences that holds most of them; a heading
-    only where no sentence does."""
+    """The part of a passage that mentions the words first: the first of its sentences that holds most of them; a
+    heading only where no sentence does."""
     wanted = stems(words)
     plain = words.strip('"').casefold()
     units = sentences(passage.text)

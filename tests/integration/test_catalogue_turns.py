@@ -32,7 +32,7 @@ def test_documents_that_mention_something_are_counted(library: Settings, caplog:
     caplog.set_level(logging.INFO)
     asked = Asked(library, questions=["which documents mention retention?"])
     assert asked.text.splitlines()[0] == "2 of 5 documents mention “retention”:"
-    assert "- Backup plan, 1 passage [" in asked.text
+    assert "- **Backup plan**, 1 passage: Retention is thirty days. [" in asked.text
     assert asked.model.requests == []
     assert asked.start["mode"] == "grounded"
     assert asked.done["citations"] == {"valid": 2, "dropped": 0}

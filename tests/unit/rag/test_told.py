@@ -82,9 +82,9 @@ def test_a_count_has_its_denominator_and_a_line_for_each_document() -> None:
     assert told.text.splitlines() == [
         "12 of 429 documents mention “retention”:",
         "",
-        "- Plan (a/1.md), 3 passages [1]",
-        "- Plan (b/2.md), 1 passage [2]",
-        "- On\\_\\*stars\\*, 1 passage [3]",
+        "- **Plan (a/1.md)**, 3 passages: Retention is thirty days. [1]",
+        "- **Plan (b/2.md)**, 1 passage: Retention is thirty days. [2]",
+        "- **On\\_\\*stars\\***, 1 passage: Retention is thirty days. [3]",
         "",
         "9 more are not listed here.",
     ]
@@ -93,6 +93,7 @@ def test_a_count_has_its_denominator_and_a_line_for_each_document() -> None:
     assert (first.char_start, first.char_end, first.n) == (40 + 21, 40 + 46, 1)
     checked = check(told.text, told.passages)
     assert (checked.valid, checked.dropped) == (3, 0)
+    assert all(cite.support for cite in checked.cites)
     assert mentions_answer(CATALOG, "x", 1, 5, rows[:1]).text.startswith("1 of 5 documents mentions “x”:")
 
 
