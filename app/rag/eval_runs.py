@@ -71,6 +71,11 @@ class EvalRunner:
         self._jobs: dict[int, tuple[_Job, threading.Thread]] = {}
         self._stopping = False
 
+    @property
+    def is_stopping(self) -> bool:
+        """Whether the process is ending."""
+        return self._stopping
+
     def sweep(self) -> None:
         """At start: ends what an earlier life of the process left running."""
         ended = self._database.write(lambda session: eval_runs.interrupt_all(session, self._clock.now()))

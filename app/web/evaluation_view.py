@@ -222,7 +222,8 @@ def _difference(figures: Sequence[Mapping[str, Any] | None]) -> str:
     known = [figure["total"] / figure["of"] for figure in figures if figure is not None and figure["of"]]
     if len(known) != 2:
         return ""
-    return f"{known[1] - known[0]:+.2f}" if round(known[1] - known[0], 2) else "0"
+    by = round(known[1] - known[0], 2)
+    return f"{by:+.2f}".replace("-", "−") if by else "0"
 
 
 def _differences(

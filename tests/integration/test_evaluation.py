@@ -112,7 +112,8 @@ def test_two_settings_stand_side_by_side_with_the_questions_that_differ(client: 
     page = tree(client.get("/evaluation").text)
     figures = page.css_first(".eval-figures").text()
     assert "1.00 1 of 1" in " ".join(figures.split())
-    assert "-1.00" in figures or "+1.00" in figures
+    assert "+0.50" in figures
+    assert "−1.00" in figures
     differences = page.css(".eval-differences li")
     assert [one.css_first("bdi").text() for one in differences] == ["When does borg prune weekly archives?"]
     assert "RETRIEVAL_MIN_SCORE 1, words only" in page.css_first("#result").text()
