@@ -43,7 +43,7 @@ class Comparer:
 
     Args:
         index: The resident index, for the generation that serves; the other one's vectors are read for the comparison.
-        sources: Where questions come from, the first that has any.
+        sources: Where questions come from, those of the first one first.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class Comparer:
         clock: Clock,
         yielding: Yielding,
         index: VectorIndex,
-        sources: Sequence[Source] = (asked_questions.from_log,),
+        sources: Sequence[Source] = (asked_questions.from_saved, asked_questions.from_log),
     ) -> None:
         self._database = database
         self._clock = clock
@@ -77,11 +77,12 @@ class Comparer:
             return summary([], self._clock, error.code)
         return summary(asked, self._clock)
 
-    def _questions(self, session: Session) -> Sequence[AskedQuestion]:
+    def _questions(self, session: Session) -> list[AskedQuestion]:
+        found: dict[tuple[int, str], AskedQuestion] = {}
         for source in self._sources:
-            if found := source(session, QUESTIONS):
-                return found
-        return ()
+            for question in source(session, QUESTIONS):
+                found.setdefault((question.user_id, question.question.casefold().strip()), question)
+        return list(found.values())[:QUESTIONS]
 
 
 def summary(

@@ -5,7 +5,7 @@ without both, the first of the list. To add one, add its line to `BUILT_INS`, an
 `built_in_<words>_limit` to the catalog's area `generations`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from app.search.builtin import BuiltinEmbedder
@@ -59,18 +59,18 @@ def endpoint_of(spec: Spec, settings: Settings) -> Endpoint | None:
     return replace(endpoint, model=spec.model) if endpoint is not None else None
 
 
-def built_in(name: str) -> BuiltIn:
+def built_in(name: str, among: Sequence[BuiltIn] = BUILT_INS) -> BuiltIn:
     """The built-in embedder of that name, installed.
 
     Raises:
         UnknownEmbedderError: `embed_unknown` when there is none, `embed_not_installed` when its extra is missing.
     """
-    for known in BUILT_INS:
+    for known in among:
         if known.name == name:
             if not known.is_installed():
                 raise UnknownEmbedderError("embed_not_installed", params={"name": name, "install": known.install})
             return known
-    names = ", ".join(known.name for known in BUILT_INS)
+    names = ", ".join(known.name for known in among)
     raise UnknownEmbedderError("embed_unknown", params={"name": name, "names": names})
 
 

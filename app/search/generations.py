@@ -73,10 +73,10 @@ class Embedders:
         embedder = self._known(generation)
         return embedder if embedder is not None and embedder.dim in (0, generation.dim) else None
 
-    def tidy(self, needed: Collection[ActiveGeneration]) -> None:
-        """Closes what no generation of `needed` uses and nobody asked for lately."""
+    def tidy(self, needed: Collection[ActiveGeneration], idle_s: float = IDLE_S) -> None:
+        """Closes what no generation of `needed` uses and nobody asked for in the last `idle_s` seconds."""
         specs = {self._spec(generation) for generation in needed}
-        since = time.monotonic() - IDLE_S
+        since = time.monotonic() - idle_s
         with self._lock:
             idle = [spec for spec, (_, used) in self._alive.items() if spec not in specs and used < since]
             gone = [self._alive.pop(spec)[0] for spec in idle]

@@ -13,7 +13,8 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from app.store.models.chats import Message, QueryLog, Turn
-from app.store.models.library import Chunk
+from app.store.models.evaluation import EvalQuestion
+from app.store.models.library import Chunk, Collection, Document
 
 LOOKED_AT = 400
 """Rows of the log that are looked at for the newest distinct questions."""
@@ -56,6 +57,17 @@ def from_log(session: Session, limit: int) -> list[AskedQuestion]:
     ]
 
 
+def from_saved(session: Session, limit: int) -> list[AskedQuestion]:
+    """The newest questions kept for the evaluation that have right passages and lean on no earlier question."""
+    query = (
+        select(EvalQuestion.user_id, EvalQuestion.question, EvalQuestion.history, EvalQuestion.passages)
+        .where(EvalQuestion.removed_at.is_(None))
+        .order_by(EvalQuestion.id.desc())
+    )
+    whole = [row for row in session.execute(query) if row.passages and not row.history]
+    return [AskedQuestion(row.user_id, row.question, frozenset(_right(session, row.passages))) for row in whole[:limit]]
+
+
 def shas_of(session: Session, chunk_ids: Iterable[int]) -> dict[int, str]:
     """The keys of those passages that are still there."""
     ids = list(dict.fromkeys(chunk_ids))
@@ -68,3 +80,23 @@ def shas_of(session: Session, chunk_ids: Iterable[int]) -> dict[int, str]:
 
 def _cited(sources: list[dict[str, Any]] | None) -> list[int]:
     return [int(source["chunk_id"]) for source in sources or () if source.get("cited") and source.get("chunk_id")]
+
+
+def _right(session: Session, passages: list[dict[str, Any]]) -> set[str]:
+    """The keys of what overlaps with the stretches that were marked."""
+    found: set[str] = set()
+    for passage in passages:
+        query = (
+            select(Chunk.sha256)
+            .join(Document, Document.id == Chunk.document_id)
+            .join(Collection, Collection.id == Document.collection_id)
+            .where(
+                Collection.slug == passage["collection"],
+                Document.path == passage["path"],
+                Document.deleted_at.is_(None),
+                Chunk.char_start < passage["char_end"],
+                Chunk.char_end > passage["char_start"],
+            )
+        )
+        found.update(session.scalars(query))
+    return found
