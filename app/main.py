@@ -140,9 +140,8 @@ def create_app(  # noqa: PLR0913 - one override for each part that a test may re
     worker = Worker(database, settings, clock, tools)
     guard_log = open_guard_log(database, settings.data_dir, clock, environment, metrics=counted)
     searcher = searcher or Searcher(database, embedders, index, clock=clock)
-    answer = make_quoting_chat(quoting_texts(catalog))
     words = partial(Searcher, database, embedders, index, generation=lambda _: None)
-    evaluations = EvalRunner(database, settings, clock, EvalTools(searcher, words, answer, count_tokens))
+    quoting = make_quoting_chat(quoting_texts(catalog))
     services = Services(
         settings=settings,
         database=database,
@@ -168,8 +167,14 @@ def create_app(  # noqa: PLR0913 - one override for each part that a test may re
         proxy_guard=ProxyGuard(guard_log),
         snapshots=Snapshots(database),
         metrics=counted,
-        evaluations=evaluations,
+        evaluations=EvalRunner(database, settings, clock, EvalTools(searcher, words, quoting, count_tokens)),
     )
+    return _application(services, worker, embedders)
+
+
+def _application(services: Services, worker: Worker, embedders: Embedders) -> FastAPI:
+    """The routes and what every request passes through."""
+    settings, catalog = services.settings, services.catalog
     respond = ErrorResponses(catalog, error_pages(catalog))
     app = FastAPI(
         title="Docent",
