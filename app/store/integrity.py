@@ -28,6 +28,8 @@ class Orphans:
     """Passages whose document is gone, taken out, or not searchable."""
     vectors: int
     """Vectors no passage has the text of."""
+    misfits: int
+    """Vectors of another length than their generation's."""
     unindexed: int
     """Passages full text does not know."""
     indexed: int
@@ -71,6 +73,9 @@ LACKS_JOB = or_(
 IS_UNREADY = and_(Document.status == "ready", exists().where(Chunk.document_id == Document.id, ~_HAS_VECTOR))
 
 
+IS_MISFIT = exists().where(Generation.id == Vector.generation_id, func.length(Vector.embedding) != 2 * Generation.dim)
+
+
 def orphans(session: Session) -> Orphans:
     """Counts them all: some seconds at 100,000 passages."""
 
@@ -80,6 +85,7 @@ def orphans(session: Session) -> Orphans:
     return Orphans(
         chunks=count(Chunk, IS_ORPHAN_CHUNK),
         vectors=count(Vector, ~exists().where(Chunk.sha256 == Vector.sha256)),
+        misfits=count(Vector, IS_MISFIT),
         unindexed=session.scalar(_UNINDEXED) or 0,
         indexed=session.scalar(_INDEXED) or 0,
         unparted=session.scalar(_UNPARTED) or 0,

@@ -19,6 +19,7 @@ def drop_orphans(session: Session) -> None:
     transaction."""
     session.execute(delete(Chunk).where(integrity.IS_ORPHAN_CHUNK))
     session.execute(delete(Vector).where(~exists().where(Chunk.sha256 == Vector.sha256)))
+    session.execute(delete(Vector).where(integrity.IS_MISFIT))
     session.execute(delete(Job).where(integrity.IS_ORPHAN_JOB))
 
 

@@ -43,6 +43,8 @@ def damage(library: IngestLibrary) -> None:
             ),
             {"sha": "0" * 64},
         )
+        kept = session.query(Chunk.sha256).filter(Chunk.document_id == second).first()[0]
+        session.execute(update(Vector).where(Vector.sha256 == kept).values(embedding=b"short"))
         session.execute(text("INSERT INTO chunks_fts(chunks_fts) VALUES ('delete-all')"))
         session.execute(update(Document).where(Document.id == second).values(status="embedding"))
 
@@ -71,7 +73,14 @@ def test_each_kind_of_damage_is_told_and_repaired(library: IngestLibrary, settin
     assert bad.orphans.unindexed == count(library, Chunk)
     assert not bad.is_fulltext_true
     lines = "\n".join(upkeep.as_lines(bad, CATALOG))
-    for part in ("1 vector that no", "1 document that waits", "without all its vectors", "1 stored file that"):
+    assert bad.orphans.misfits == 1
+    for part in (
+        "1 vector that no",
+        "1 vector that does not fit",
+        "1 document that waits",
+        "without all its vectors",
+        "1 stored file that",
+    ):
         assert part in lines
     left = upkeep.mend(library.database, library.files, SystemClock())
     assert left.is_sound, left
