@@ -4,6 +4,7 @@ Used by `app.api.run_turn`. Which window counts is `app.upstream.window`'s, the 
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import anyio.to_thread
@@ -44,6 +45,8 @@ class TurnWindow:
         the server left out a part."""
         if self._endpoint is None:
             return False
+        known = self._windows.known(self._endpoint, self._settings.llm_context_tokens)  # it may have answered since
+        self._window = replace(self._window, said=known.said, kind=known.kind)
         found = await anyio.to_thread.run_sync(read_back, readings, self._window)
         if found.rate is not None:
             self._windows.counted(self._endpoint, found.rate)

@@ -95,6 +95,8 @@ async def test(services: Services, values: Mapping[str, str | None]) -> Connecti
         checked["llm_api_key"] = None
     endpoint = _endpoint(before.model_copy(update=checked))
     report = await test_connection(endpoint)
+    if report.ok:
+        services.windows.forget(endpoint)
     if report.ok and services.clients.found(endpoint):
         _log.info(kv("model_server_up", server=endpoint.server))
     reason = report.failure.reason if report.failure else None

@@ -74,6 +74,10 @@ class Windows:
         known = self._of(endpoint)
         if known.asking is not None and setting is None and known.said.tokens is None:
             await asyncio.wait({known.asking}, timeout=WAIT_S)
+        return self.known(endpoint, setting)
+
+    def known(self, endpoint: Endpoint, setting: int | None) -> Window:
+        """The window as far as it is known now."""
         known = self._of(endpoint)
         return window_of(setting, known.said, known.learned, self._clock.monotonic())
 

@@ -13,6 +13,7 @@ from markupsafe import Markup
 from app.catalog import Catalog
 from app.edge.answers import SourceRow, SourceView, answer_of_message, source_views
 from app.edge.errors import problem_message
+from app.edge.notices import cut_words, talk_words
 from app.rag.prompts import NO_ANSWER_SENTENCE
 from app.store.chats import MessageRow
 from app.store.turns import TurnRow
@@ -100,7 +101,7 @@ def turn_view(
         question=question.content,
         asked_at=turn.started_at,
         status=answer.status,
-        given=_given(catalog, turn, numbers, sources, near),
+        given=_given_line(catalog, turn, numbers, sources, near),
         steps=[*search_line(catalog, numbers, None if deflected else len(sources)), *tool_lines(catalog, numbers)],
         guarded=numbers.get("guard", "none") != "none",
         thinking=answer.thinking,
@@ -128,6 +129,18 @@ def _copy_text(content: str, sources: Sequence[SourceView]) -> str:
     return "\n\n".join(part for part in (content.strip(), "\n".join(lines)) if part)
 
 
+def _given_line(
+    catalog: Catalog,
+    turn: TurnRow,
+    numbers: Mapping[str, Any],
+    sources: Sequence[SourceView],
+    near: Sequence[SourceView],
+) -> str:
+    """What the model was given: passages, and how much of the talk where not all of it fitted."""
+    given = _given(catalog, turn, numbers, sources, near)
+    return " · ".join(filter(None, (given, talk_words(catalog, numbers, "chat.given_turns"))))
+
+
 def _given(
     catalog: Catalog,
     turn: TurnRow,
@@ -143,6 +156,8 @@ def _given(
         return catalog.t("chat.given_nothing") if near or numbers.get("searched") else catalog.t("chat.given_without")
     dropped = len(numbers.get("dropped") or ())
     passages = int(numbers.get("given", len(sources)))  # tools add to the sources
+    if dropped:  # neighbours were found apart and are given as one: here each counts
+        passages = int(numbers.get("taken", passages))
     cited = sum(source.cited for source in sources)
     given = catalog.t("chat.given_fit" if dropped else "chat.given", n=passages, found=passages + dropped)
     return f"{given}, {catalog.t('chat.cited', n=cited)}" if turn.state == "done" else given
@@ -156,6 +171,8 @@ def _notices(
     if answer.status != "complete":
         return []
     notices = [*remark_notices(catalog, numbers), *part_notices(catalog, numbers)]
+    if cut := cut_words(catalog, numbers):
+        notices.append(cut)
     if numbers.get("finish_reason") == "length":
         notices.append(catalog.t("notices.answer_cut"))
     says_nothing = answer.content.strip() == NO_ANSWER_SENTENCE

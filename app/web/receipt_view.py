@@ -9,7 +9,8 @@ from typing import Any, Literal
 
 from app.catalog import Catalog
 from app.edge.answers import reader_href, title_of
-from app.rag.context import estimate_tokens
+from app.edge.notices import cut_words, trimmed_words
+from app.rag.tokens import estimate_tokens
 from app.rag.turn import TurnStats
 from app.store.chats import MessageRow
 from app.store.turns import TurnRow
@@ -216,7 +217,8 @@ def _mode_words(turn: TurnRow, numbers: Mapping[str, Any], threshold: float, cat
 def _summary(candidates: Sequence[Candidate], numbers: Mapping[str, Any], catalog: Catalog) -> str:
     given = sum(candidate.fate != "dropped" for candidate in candidates)
     cited = sum(candidate.fate == "cited" for candidate in candidates)
-    return catalog.t("receipt.summary", found=len(candidates), given=given, cited=cited)
+    summary = catalog.t("receipt.summary", found=len(candidates), given=given, cited=cited)
+    return " ".join(filter(None, (summary, trimmed_words(catalog, numbers))))
 
 
 def _prompt_words(prompt: Sequence[PromptMessage], numbers: Mapping[str, Any], catalog: Catalog) -> str:
@@ -238,8 +240,20 @@ def _token_words(prompt: Sequence[PromptMessage], numbers: Mapping[str, Any], ca
     elif estimated:
         words.append(catalog.t("receipt.estimated", n=estimated))
     if numbers.get("window") and words:
-        words.append(catalog.t("receipt.window", window=numbers["window"], room=numbers.get("prompt_room", 0)))
-    return " ".join(words)
+        words += _window_words(numbers, catalog)
+    words.append(cut_words(catalog, numbers))
+    return " ".join(filter(None, words))
+
+
+def _window_words(numbers: Mapping[str, Any], catalog: Catalog) -> list[str]:
+    """The room, where the window comes from, and that the server has less where it says so."""
+    window, said, source = numbers["window"], numbers.get("window_said"), numbers.get("window_source")
+    words = [catalog.t("receipt.window", window=window, room=numbers.get("prompt_room", 0))]
+    if catalog.has(key := f"receipt.window_{source}"):
+        words.append(catalog.t(key))
+    if said and said < window:
+        words.append(catalog.t("receipt.window_less", said=said))
+    return words
 
 
 def _tools_words(numbers: Mapping[str, Any], catalog: Catalog) -> str:

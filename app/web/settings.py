@@ -227,7 +227,7 @@ def _context(services: Services, outcome: Outcome) -> dict[str, Any]:
     result = None
     if report is not None:
         sentence = failure_message(catalog, report.failure) if report.failure is not None else ""
-        result = settings_view.connection_box(report, sentence, catalog)
+        result = settings_view.connection_box(report, sentence, catalog, snapshot.llm_context_tokens)
     form = settings_view.model_form(
         stored.describe(services.settings, snapshot),
         outcome.values,

@@ -88,13 +88,15 @@ def model_form(
     )
 
 
-def connection_box(report: ConnectionReport, sentence: str, catalog: Catalog) -> ConnectionBox:
-    """The box of a test; `sentence` is the failure's, empty for a success."""
+def connection_box(
+    report: ConnectionReport, sentence: str, catalog: Catalog, set_window: int | None = None
+) -> ConnectionBox:
+    """The box of a test; `sentence` is the failure's, empty for a success, `set_window` is LLM_CONTEXT_TOKENS."""
     facts: list[tuple[str, str]] = []
     if report.kind:
         facts.append(("server", f"{report.kind} {report.version}".strip()))
-    if report.window:
-        facts.append(("window", catalog.t("settings.fact_window_value", n=report.window)))
+    if window := _window_words(report, set_window, catalog):
+        facts.append(("window", window))
     if report.streaming is not None:
         facts.append(("streaming", catalog.t("settings.yes" if report.streaming else "settings.no")))
     if report.models:
@@ -113,6 +115,19 @@ def connection_box(report: ConnectionReport, sentence: str, catalog: Catalog) ->
         suggestion=report.suggestion or "",
         facts=tuple(Fact(catalog.t(f"settings.fact_{name}"), value) for name, value in facts),
     )
+
+
+def _window_words(report: ConnectionReport, set_window: int | None, catalog: Catalog) -> str:
+    """How large the window is and who says so; that the server has less than is set."""
+    said = catalog.t("settings.fact_window_value", n=report.window) if report.window else ""
+    if not said and report.most:
+        said = catalog.t("settings.fact_window_most", n=report.most)
+    if set_window is None or not report.ok:
+        return said
+    own = catalog.t("settings.fact_window_set", n=set_window)
+    if report.window is None or report.window >= set_window:
+        return own
+    return f"{own} {catalog.t('settings.fact_window_less', said=report.window)}"
 
 
 def server(found: FoundServer, catalog: Catalog) -> Server:
