@@ -16,6 +16,8 @@ from app.errors import AppError, NotFoundError, TooLargeError
 from app.ingest.comparing import HEAD_BYTES, no_document
 from app.ingest.errors import IngestError
 from app.ingest.extract.extractor import Extractor
+from app.ingest.fetch_pages import AddedPage, WebPages
+from app.ingest.fetch_rules import Rules
 from app.ingest.filenames import clean_name
 from app.ingest.folders import check_root, open_file, walk
 from app.ingest.sources import Sources
@@ -79,7 +81,7 @@ def run_worker(
 
 
 class Ingest:
-    """Adds files and folders as uploads, waits, and tells how far they are."""
+    """Adds files and folders as uploads and pages by their addresses, waits, and tells how far they are."""
 
     def __init__(self, database: Database, settings: Settings, embedder: Embedder | Embedders, clock: Clock) -> None:
         self._database = database
@@ -91,13 +93,18 @@ class Ingest:
         self._worker: Worker | None = None
 
     def run(self, paths: Iterable[str], tell: Callable[[Standing], None]) -> Ingested:
-        """Takes in every path; `tell` is called whenever the standing changed."""
+        """Takes in every path or address; `tell` is called whenever the standing changed."""
+        given = list(paths)
+        urls = [path for path in given if path.lower().startswith(("http://", "https://"))]
         sources = Sources(self._database, self._files, self._clock, VectorIndex(), self._wake)
         ids: list[int] = []
         refused: list[tuple[str, AppError]] = []
         try:
             self._work_if_alone()
-            for some in _batched(self._arrivals(paths)):
+            for page in self._pages(urls):
+                refused += [] if page.error is None else [(page.url, page.error)]
+                ids += [] if page.document_id is None else [page.document_id]
+            for some in _batched(self._arrivals(path for path in given if path not in urls)):
                 refused += [(arrival.name, arrival.error) for arrival in some if arrival.error is not None]
                 added = sources.add_uploads(LOCAL_USER_ID, some)
                 ids += [item.document_id for item in added if item is not None]
@@ -106,6 +113,10 @@ class Ingest:
             if self._worker is not None:
                 self._worker.stop()
         return Ingested(rows, refused, self._skipped)
+
+    def _pages(self, urls: Sequence[str]) -> list[AddedPage]:
+        pages = WebPages(self._database, Rules(self._settings.fetch_allow_cidrs), self._clock, self._wake)
+        return pages.add(LOCAL_USER_ID, urls) if urls else []
 
     def _arrivals(self, paths: Iterable[str]) -> Iterator[Arrival]:
         for path in paths:

@@ -20,6 +20,8 @@ from app.store.migrate import migrate
 from tests.fake_embedder import WordEmbedder
 from tests.ingest_library import IngestLibrary, assert_sound
 from tests.ingest_parts import RAID, fill, sections
+from tests.integration.web_library import allowing
+from tests.page_server import Page, article, serving_pages
 from tests.waiting import until
 
 
@@ -68,6 +70,16 @@ def test_files_and_folders_are_added_and_waited_for(settings: Settings, shelf: P
     ingest(settings, shelf, single)
     with IngestLibrary(settings) as library:
         assert library.rows() == before
+
+
+def test_addresses_are_fetched_beside_files(settings: Settings, shelf: Path) -> None:
+    """What is refused or can't be had is told like a file that can't be read."""
+    with serving_pages({"/crane": Page(article("The crane", "It lifts boats of up to nine tonnes. " * 9))}) as server:
+        urls = (f"{server.url}/crane", f"{server.url}/none", "https://10.0.0.1/")
+        _, ended = ingest(allowing(settings), *urls, shelf / "raid.md")
+    assert [(row.status, row.error) for row in ended.rows][:2] == [("ready", None), ("failed", "fetch_not_found")]
+    assert ended.rows[2].path == "raid.md"
+    assert [(name, error.code) for name, error in ended.refused] == [("https://10.0.0.1/", "ingest_fetch_private")]
 
 
 def test_what_cannot_be_added_is_named(settings: Settings, tmp_path: Path) -> None:
