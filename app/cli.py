@@ -84,7 +84,7 @@ def _parser() -> argparse.ArgumentParser:
     serving.set_defaults(run=_serve)
     commands.add_parser("migrate", help="bring the database to this version's schema").set_defaults(run=_migrate)
     commands.add_parser("worker", help="read and embed documents, apart from the server").set_defaults(run=_worker)
-    ingesting = commands.add_parser("ingest", help="add files, folders and web pages to the library, and wait until they are read")
+    ingesting = commands.add_parser("ingest", help="add files, folders and web addresses, and wait until they are read")
     ingesting.add_argument("paths", nargs="+", metavar="PATH")
     ingesting.set_defaults(run=_ingest)
     searching = commands.add_parser("search", help="search the library, without a model")
