@@ -131,6 +131,8 @@ def test_it_fits_a_phone(chat: ChatPage, docent: ServerProcess, open_page: OpenP
     phone.page.get_by_text("Compare with other settings").click()
     phone.page.get_by_label("Search by words only").check()
     button(phone.page.locator("main"), "Run").click()
-    expect(phone.page.get_by_role("table", name="Figures of the run")).to_contain_text("Difference", timeout=30_000)
+    expect(phone.page.locator("#result")).to_contain_text(
+        "B: RETRIEVAL_TOP_K 12, RETRIEVAL_MIN_SCORE 0.35, words only", timeout=30_000
+    )
     phone.has_no_sideways_scroll()
     phone.is_harmless()
