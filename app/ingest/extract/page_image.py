@@ -52,6 +52,7 @@ def page_image(source: Source, index: int) -> PageImage:
 
 
 def _pgm(bitmap: Any) -> bytes:
-    pixels = bitmap.to_numpy()
-    rows, columns = pixels.shape[:2]
-    return b"P5\n%d %d\n255\n" % (columns, rows) + pixels.tobytes()
+    pixels = memoryview(bitmap.buffer).cast("B")
+    columns, rows, stride = int(bitmap.width), int(bitmap.height), int(bitmap.stride)
+    lines = (pixels[start : start + columns] for start in range(0, rows * stride, stride))
+    return b"P5\n%d %d\n255\n" % (columns, rows) + b"".join(lines)
