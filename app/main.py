@@ -33,10 +33,10 @@ from app.guard.proxy import ProxyGuard
 from app.ingest.cutting import count_tokens
 from app.ingest.extract.extractor import Extractor
 from app.ingest.extract.page_pictures import PagePictures
-from app.ingest.generations import Generations
-from app.ingest.reading import TextExtractor
 from app.ingest.fetch_pages import WebPages
 from app.ingest.fetch_rules import Rules
+from app.ingest.generations import Generations
+from app.ingest.reading import TextExtractor
 from app.ingest.sources import Sources
 from app.ingest.stored_files import StoredFiles
 from app.ingest.watched import WatchedFolders
@@ -62,9 +62,21 @@ from app.upstream.client import ClientPool, endpoint_from
 from app.upstream.discovery import USUAL_PORTS
 from app.upstream.windows import Windows
 from app.web import chats as chat_fragments
-from app.web import folder_page, folders, generations, guard_panel, library, pages, queries, reader, reader_pages, receipts
 from app.web import evaluation as evaluation_page
-from app.web import evaluation_runs
+from app.web import (
+    evaluation_runs,
+    exports,
+    folder_page,
+    folders,
+    generations,
+    guard_panel,
+    library,
+    pages,
+    queries,
+    reader,
+    reader_pages,
+    receipts,
+)
 from app.web import marks as mark_fragments
 from app.web import settings as settings_page
 from app.web import suggest as suggest_fragments
@@ -88,6 +100,7 @@ ROUTES = (
     receipts,
     queries,
     reader,
+    exports,
     reader_pages,
     library,
     folders,

@@ -14,6 +14,7 @@ from app.catalog import Catalog
 from app.edge.answers import SourceRow, SourceView, answer_of_message, source_views
 from app.edge.errors import problem_message
 from app.edge.notices import cut_words, talk_words
+from app.rag.markers import with_numbers
 from app.rag.prompts import NO_ANSWER_SENTENCE
 from app.store.chats import MessageRow
 from app.store.turns import TurnRow
@@ -125,6 +126,7 @@ def turn_view(
 
 
 def _copy_text(content: str, sources: Sequence[SourceView]) -> str:
+    content = with_numbers(content, {source.n for source in sources})
     lines = [f"[{source.n}] {source.title}, {source.locator}" for source in sources if source.cited]
     return "\n\n".join(part for part in (content.strip(), "\n".join(lines)) if part)
 
