@@ -200,6 +200,8 @@ def phrase_of(name: str) -> str:
 
 def documents_of(session: Session, user_id: int, ids: Sequence[int]) -> list[NamedDocument]:
     """Those of the documents that the user may read, by path."""
+    if not ids:
+        return []
     query = (
         select(
             Document.id,
