@@ -61,6 +61,7 @@ class Settings(BaseSettings):
 
     retrieval_top_k: int = Field(default=12, ge=1, le=100)
     retrieval_min_score: float = Field(default=0.35, ge=0, le=1)
+    query_rewrite: Literal["rules", "model", "off"] = "rules"
 
     agent_enabled: bool = True
     agent_max_rounds: int = Field(default=6, ge=1, le=25)
@@ -87,7 +88,7 @@ class Settings(BaseSettings):
     def _split_names(cls, value: object) -> object:
         return tuple(part.strip() for part in value.split(",") if part.strip()) if isinstance(value, str) else value
 
-    @field_validator("loop_guard_mode", "ocr", mode="before")
+    @field_validator("loop_guard_mode", "query_rewrite", "ocr", mode="before")
     @classmethod
     def _lower(cls, value: object) -> object:
         return value.lower() if isinstance(value, str) else value

@@ -6,13 +6,14 @@ Owns the order of these; the other ways are `app.api.turn_whole`'s.
 from collections.abc import AsyncGenerator, Mapping
 from typing import Any, Protocol
 
+from app.api.turn_query import Found, found
 from app.api.turn_start import TurnRequest, TurnStart, count_searched
 from app.api.turn_tools import make_toolbox, offered_tools
 from app.api.turn_window import TurnWindow
 from app.edge.deps import Services
 from app.rag.agent import AgentHolder, run_agent
 from app.rag.context import Prompt, pack
-from app.rag.gate import NOT_SEARCHED, Gate, retrieve
+from app.rag.gate import NOT_SEARCHED, Gate
 from app.rag.pieces import ChatFn, StreamPiece
 from app.rag.tool_calls import Toolbox
 from app.rag.tool_rounds import Guard
@@ -58,10 +59,10 @@ class SearchedTurn:
     """A turn that is answered from the best passages."""
 
     is_told = False
-    facts: Mapping[str, Any] = {}
 
-    def __init__(self, gate: Gate, prompt: Prompt, toolbox: Toolbox | None) -> None:
-        self.gate = gate
+    def __init__(self, by: Found, prompt: Prompt, toolbox: Toolbox | None) -> None:
+        self.gate = by.gate
+        self.facts: Mapping[str, Any] = by.facts
         self.prompt = prompt
         self.toolbox = toolbox
 
@@ -79,16 +80,8 @@ async def searched_turn(services: Services, request: TurnRequest, start: TurnSta
         RetrievalError: when the search fails.
     """
     asked = start.asked
-    gate = NOT_SEARCHED
-    if not request.without_documents:
-        gate = await retrieve(
-            asked.query,
-            searcher=services.searcher,
-            user_id=request.user_id,
-            settings=start.settings,
-            filters=asked.filters,
-            history=asked.past,
-        )
+    by = Found(NOT_SEARCHED) if request.without_documents else await found(services, request, start)
+    gate = by.gate
     searched = 0
     if gate.mode == "deflected" and gate.searched:
         searched = await services.database.aread(
@@ -97,4 +90,4 @@ async def searched_turn(services: Services, request: TurnRequest, start: TurnSta
     tools = offered_tools(services, start, gate)
     space = await window.space()
     prompt = pack(gate, asked.question_plain, start.history, space, documents=searched, tools=tools)
-    return SearchedTurn(gate, prompt, make_toolbox(services, request, start, prompt))
+    return SearchedTurn(by, prompt, make_toolbox(services, request, start, prompt))

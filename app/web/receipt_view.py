@@ -63,6 +63,8 @@ class Receipt:
     asked_of: str
     """What the question named and was asked of."""
     searched: str
+    searched_how: str
+    """Who worded the query, where the model was asked to."""
     mode: str
     spans: tuple[Span, ...]
     tools: tuple[ToolLine, ...]
@@ -109,6 +111,7 @@ def build(
         typed=question.content if question else "",
         asked_of=asked_of(catalog, numbers),
         searched=searched,
+        searched_how=_rewrite_words(numbers, catalog),
         mode=_mode_words(turn, numbers, threshold, catalog),
         spans=waterfall(numbers, catalog),
         tools=tuple(tool_lines(catalog, numbers)),
@@ -212,6 +215,11 @@ def _mode_words(turn: TurnRow, numbers: Mapping[str, Any], threshold: float, cat
         return catalog.t("receipt.mode_without")
     score = catalog.number(float(numbers.get("top_score") or 0.0))
     return catalog.t(f"receipt.mode_{turn.mode}", score=score, threshold=catalog.number(threshold))
+
+
+def _rewrite_words(numbers: Mapping[str, Any], catalog: Catalog) -> str:
+    by, ms = numbers.get("rewrite"), int(numbers.get("rewrite_ms") or 0)
+    return catalog.t(f"receipt.rewrite_{by}", time=catalog.seconds(ms)) if by in ("model", "rules") else ""
 
 
 def _summary(candidates: Sequence[Candidate], numbers: Mapping[str, Any], catalog: Catalog) -> str:
