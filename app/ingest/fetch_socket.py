@@ -43,7 +43,7 @@ def begin_connecting(address: str, port: int) -> socket.socket:
         sock.connect((address, port))
     except BlockingIOError:
         pass
-    except OSError:
+    except BaseException:
         sock.close()
         raise
     return sock
@@ -138,6 +138,7 @@ class Line:
         """
         line = self
         try:
+            self._sock.getpeername()  # where it broke already, wrapping it would leave it open until collected
             sock = context.wrap_socket(self._sock, server_hostname=name, do_handshake_on_connect=False)
             line = Line(sock, self._pace)
             line._done(sock.do_handshake, self._pace.connect_s, selectors.EVENT_READ)

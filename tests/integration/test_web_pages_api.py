@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -73,6 +74,21 @@ def test_a_request_without_one_good_address_is_refused(client: TestClient) -> No
     assert client.post("/api/documents/url", json={"urls": ["example.org"], "user_id": 2}).status_code == 422
     assert client.post("/api/documents/url", json={"urls": ["example.org"], "collection": 999}).status_code == 404
     assert documents(client) == []
+
+
+def test_a_collection_may_be_named_unless_it_follows_a_folder(
+    client: TestClient, server: PageServer, tmp_path: Path
+) -> None:
+    """The library takes pages by its number, too; a folder's scan would not know what to do with them."""
+    number = _add(client, f"{server.url}/crane").json()["documents"][0]["collection_id"]
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    watched = client.post("/api/collections", json={"path": str(folder)}).json()["id"]
+    again = client.post("/api/documents/url", json={"urls": [f"{server.url}/crane"], "collection": number})
+    assert again.json()["documents"][0]["outcome"] == "unchanged"
+    refused = client.post("/api/documents/url", json={"urls": ["example.org"], "collection": watched})
+    assert (refused.status_code, refused.json()["error"]["code"]) == (422, "collection_of_folder")
+    settle(client)
 
 
 def test_a_page_is_fetched_again_when_asked(client: TestClient, server: PageServer) -> None:
