@@ -18,14 +18,17 @@ def _empty_is_none(value: object) -> object:
     return None if value == "" else value
 
 
+_OrEmpty = BeforeValidator(_empty_is_none)
+
+
 class Changes(BaseModel):
     """The second settings of a run; what is left out stays as it is."""
 
     model_config = ConfigDict(extra="forbid")
 
-    retrieval_top_k: Annotated[int | None, BeforeValidator(_empty_is_none), Field(ge=1, le=100)] = None
-    retrieval_min_score: Annotated[float | None, BeforeValidator(_empty_is_none), Field(ge=0, le=1)] = None
-    llm_context_tokens: Annotated[int | None, BeforeValidator(_empty_is_none), Field(ge=512, le=10_000_000)] = None
+    retrieval_top_k: Annotated[Annotated[int, Field(ge=1, le=100)] | None, _OrEmpty] = None
+    retrieval_min_score: Annotated[Annotated[float, Field(ge=0, le=1)] | None, _OrEmpty] = None
+    llm_context_tokens: Annotated[Annotated[int, Field(ge=512, le=10_000_000)] | None, _OrEmpty] = None
     words_only: bool = False
 
     def values(self) -> dict[str, Any]:

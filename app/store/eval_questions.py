@@ -238,7 +238,7 @@ def _read(session: Session, user_id: int, condition: ColumnElement[bool]) -> lis
 
 
 def _places(session: Session, user_id: int, passages: set[RightPassage]) -> dict[RightPassage, Place]:
-    """Where each passage is today. The words are looked for by SQLite, which hands no text over."""
+    """Where each passage is today; each document is read once, one after the other."""
     paths = sorted({passage.path for passage in passages})
     living = (Document.deleted_at.is_(None), Document.status != "failed", Document.path.in_(paths))
     found = session.execute(
@@ -251,17 +251,15 @@ def _places(session: Session, user_id: int, passages: set[RightPassage]) -> dict
     for row in found:
         ids.setdefault((row.slug, row.path), row.id)
         ids.setdefault((None, row.path), row.id)
-    return {
-        passage: Place(document_id, _stands_in(session, passage, document_id))
-        for passage in passages
-        for document_id in (ids.get((passage.collection, passage.path)),)
-    }
-
-
-def _stands_in(session: Session, passage: RightPassage, document_id: int | None) -> bool:
-    if document_id is None:
-        return False
-    if passage.char_start is None or not passage.quote:
-        return True
-    place = func.instr(func.coalesce(Document.text, ""), passage.quote)
-    return bool(session.scalar(select(place).where(Document.id == document_id)))
+    places: dict[RightPassage, Place] = {}
+    by_words: dict[int, list[RightPassage]] = {}
+    for passage in passages:
+        document_id = ids.get((passage.collection, passage.path))
+        if document_id is None or passage.char_start is None or not passage.quote:
+            places[passage] = Place(document_id, document_id is not None)
+        else:
+            by_words.setdefault(document_id, []).append(passage)
+    for document_id, some in by_words.items():
+        text = session.scalar(select(Document.text).where(Document.id == document_id)) or ""
+        places |= {passage: Place(document_id, passage.quote in text) for passage in some}
+    return places

@@ -274,4 +274,6 @@ def test_the_questions_of_the_corpus_can_be_imported(client: TestClient) -> None
 def test_settings_that_cannot_be_compared_are_refused(client: TestClient, changes: dict[str, Any]) -> None:
     """Out of bounds, or none that changes an answer."""
     assert client.post("/api/eval/runs", json=changes).status_code == 422
+    left_out = client.post("/api/eval/runs", json={"retrieval_top_k": None, "retrieval_min_score": ""})
+    assert left_out.json()["error"]["code"] == "eval_nothing_to_ask"
     assert client.get("/api/eval/runs/1").status_code == 404
