@@ -18,14 +18,16 @@ from app.rag.eval_report import as_fields, as_lines
 from app.rag.evaluate import Asked, Names, evaluate
 from app.rag.evaluation import Outcome, Question, parse_questions
 from app.rag.quoting import make_quoting_chat, quoting_texts
-from app.search.choice import embedder_from
+from app.search.choice import spec_from
+from app.search.generations import Embedders
 from app.search.hybrid import Searcher
 from app.search.vectors import VectorIndex
 from app.settings import Settings
-from app.store import documents
-from app.store.engine import Database
+from app.store import documents, generations
+from app.store.engine import Database, Session
 from app.store.models.setup import LOCAL_USER_ID
 from app.store.settings import effective
+from app.store.vectors import ActiveGeneration, active_generation
 
 BUDGET_TOKENS = 3_000
 COMPARABLE = ("EMBED_BASE_URL", "EMBED_MODEL", "LLM_CONTEXT_TOKENS", "RETRIEVAL_MIN_SCORE", "RETRIEVAL_TOP_K")
@@ -85,9 +87,9 @@ def run_eval(
     outcomes: dict[str, list[Outcome]] = {}
     for name, environment in runs.items():
         settings = database.read(lambda session, environment=environment: effective(session, environment))
-        with closing(embedder_from(settings)) as embedder:
+        with closing(Embedders(environment)) as embedders:
             asked = Asked(
-                Searcher(database, embedder, VectorIndex()),
+                Searcher(database, embedders, VectorIndex(), generation=_generation(environment, runs)),
                 LOCAL_USER_ID,
                 paths,
                 make_quoting_chat(quoting_texts(catalog)),
@@ -102,6 +104,15 @@ def run_eval(
         fields |= {"budget_tokens": arguments.budget, "runs": as_fields(outcomes, arguments.k, arguments.curve)}
         return Said(json.dumps(fields, ensure_ascii=False, indent=1), aside)
     return Said("\n".join(as_lines(outcomes, arguments.k, arguments.curve)), aside)
+
+
+def _generation(environment: Settings, runs: dict[str, Settings]) -> Callable[[Session], ActiveGeneration | None]:
+    """What serves; for a run with an embedder of its own, what that one made, if it is complete: else words alone."""
+    first = next(iter(runs.values()))
+    chosen = spec_from(environment)
+    if chosen == spec_from(first):
+        return active_generation
+    return partial(generations.complete_of, model=chosen.model)
 
 
 def _read(files: Sequence[str]) -> list[Question]:

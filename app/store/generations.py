@@ -100,6 +100,14 @@ def missing_texts(session: Session, generation_id: int, after_chunk: int, limit:
     return sorted(texts.values(), key=lambda text: text.chunk_id)
 
 
+def complete_of(session: Session, model: str) -> vectors.ActiveGeneration | None:
+    """The generation of a model that a question can be compared with: what serves, is built, or is kept."""
+    for row in sorted(list_generations(session), key=lambda row: row.state):
+        if row.model == model and (row.state != "building" or row.built_at is not None):
+            return row.as_active()
+    return None
+
+
 def count(session: Session, generation_id: int) -> Counted:
     """How far a generation is. 0.1 s at 100,000 texts."""
     total = session.scalar(select(func.count(distinct(Chunk.sha256)))) or 0

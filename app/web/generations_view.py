@@ -123,6 +123,8 @@ def serving(standing: Standing, passages: int, waiting: int, catalog: Catalog) -
         (row.model, row.base_url) if row is not None else (standing.wanted.model, standing.wanted.base_url)
     )
     warning = catalog.t("generations.unserved") if row is not None and not standing.is_served else ""
+    if row is not None and standing.build is None and standing.wanted.model != row.model:
+        warning = catalog.t("generations.wanted_waits", name=standing.wanted.model)
     if base_url is None:
         words, limit = _built_in_words(model, catalog)
         return Serving(words, limit, done, warning)

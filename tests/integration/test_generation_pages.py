@@ -164,12 +164,12 @@ def test_an_embedder_is_chosen_built_compared_switched_and_kept(client: TestClie
     begun = post(client, "", fields(server.url, embed_key=KEY))
     assert "Embedding anew has begun." in words(begun)
     assert "Embedding with words-embed at 127.0.0.1" in words(begun)
-    assert 'hx-trigger="every 1s"' in begun.text
+    assert 'hx-trigger="every 2s"' in begun.text
     assert "0 of 3 texts" in panel(client)
     assert "Search uses first until the switch." in panel(client)
     assert post(client, "switch/2").status_code == 409
     assert "is paused" in words(post(client, "pause"))
-    assert 'hx-trigger="every 1s"' not in client.get("/ui/settings/embedder").text
+    assert 'hx-trigger="every 2s"' not in client.get("/ui/settings/embedder").text
     assert "The switch comes by itself" in words(post(client, "alone"))
     assert "You are asked before the switch." in words(post(client, "ask"))
     server.let_go()
@@ -247,3 +247,16 @@ def test_a_change_of_the_environment_is_built_beside_and_switches_by_itself(
         assert "To go back, change EMBED_BASE_URL and EMBED_MODEL" in panel(client)
         assert "Go back" not in panel(client)
         assert post(client, "switch/1").status_code == 409
+
+
+def test_a_wanted_embedder_that_is_away_is_told_while_the_earlier_one_serves(settings: Settings) -> None:
+    """Nothing begins before it answers, since nobody knows how long its vectors are."""
+    with running(settings) as client:
+        fill(client)
+    with routes({}) as gone:
+        address = f"{gone.url}/v1"
+    fixed = Settings(_env_file=None, data_dir=settings.data_dir, embed_base_url=address, embed_model="later")
+    with running(fixed) as client:
+        assert "The settings ask for later, which can't be had yet." in panel(client)
+        hits = client.post("/api/search", json={"query": "garden"}).json()["hits"]
+        assert hits[0]["vector_rank"] == 1
