@@ -24,7 +24,8 @@ from typing import Any, Self
 import uvicorn
 
 from app.rag.prompts import parse_question
-from tests.e2e import mock_scaffolding as _more_flows  # noqa: F401 - adds its rows to the table
+from tests.e2e import mock_citing as _citing_flows  # noqa: F401 - adds its rows to the table
+from tests.e2e import mock_scaffolding as _more_flows  # noqa: F401 - likewise
 from tests.e2e import mock_tools as _tool_flows  # noqa: F401 - likewise
 from tests.e2e import mock_whole as _whole_flows  # noqa: F401 - likewise
 from tests.e2e.mock_flows import Call, Delta, Refuse, choose
