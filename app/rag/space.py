@@ -22,7 +22,7 @@ _JUDGED_FROM = 500
 _FEWEST_SHARE = 0.8
 _EXPECTED_SHARE = 0.7
 _NEAR = 4
-_WORD = re.compile(r"[^\W\d_]{2,}")
+_LETTERS = re.compile(r"[^\W\d_]{2}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,7 @@ def size_of(texts: Iterable[str], beside: str = "") -> Size:
     estimated = fewest = 0
     for text in texts:
         estimated += estimate_tokens(text)
-        fewest += len(_WORD.findall(text))
+        fewest += sum(_LETTERS.search(word) is not None for word in text.split())
     return Size(estimated + (estimate_tokens(beside) if beside else 0), fewest)
 
 
