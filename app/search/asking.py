@@ -13,7 +13,8 @@ from app.search.hits import SearchFilters
 from app.store.document_types import TYPE_WORDS
 
 PATH_CHARS = 1000
-_FIRST, _LAST = datetime(1970, 1, 1, tzinfo=UTC), datetime(9000, 1, 1, tzinfo=UTC)
+_FIRST, _LAST = datetime(1970, 1, 1, tzinfo=UTC), datetime(2262, 1, 1, tzinfo=UTC)
+"""Days that are counted in nanoseconds end in 2262, where 64 bits do."""
 
 
 @dataclass(frozen=True, slots=True)

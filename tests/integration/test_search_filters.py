@@ -163,6 +163,16 @@ class TestCommand:
         assert "wav is no type of document." in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("day", "status"), [("1970-01-01", 200), ("2261-12-30", 200), ("2262-01-01", 422), ("9998-12-31", 422)]
+)
+def test_days_that_no_file_can_have_are_refused(client: TestClient, day: str, status: int) -> None:
+    """What does not fit into the nanoseconds of a file's date is an answer of its own, not an error inside."""
+    for field in ("since", "until"):
+        reply = client.post("/api/search", json={"query": "backup", "filters": {field: day}})
+        assert reply.status_code == status, (field, reply.text)
+
+
 def test_filters_of_nothing_are_anywhere() -> None:
     """So that a page with empty fields searches everything."""
     assert filters_of(Asked(path="  ", since="", until=" ")) == SearchFilters()
