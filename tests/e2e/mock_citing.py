@@ -17,9 +17,12 @@ UNCITED = "Nobody measured how loud the cellar was that day"
 
 
 def sentence_of(passage: GivenPassage) -> str:
-    """The passage's longest sentence, without its full stop."""
-    flat = " ".join(line for line in passage.text.splitlines() if not line.startswith(("#", "|")))
-    return max(re.split(r"(?<=[.!?])\s+", flat), key=len).strip().rstrip(".!?")
+    """The passage's longest whole sentence, without its full stop."""
+    found: list[str] = []
+    for paragraph in re.split(r"\n\s*\n", passage.text):
+        flat = " ".join(line for line in paragraph.splitlines() if not line.startswith(("#", "|")))
+        found += [part.strip() for part in re.split(r"(?<=[.!?])\s+", flat)]
+    return max(found, key=lambda part: (part.endswith("."), len(part))).rstrip(".!?")
 
 
 def cited_answer(passages: list[GivenPassage]) -> str:

@@ -61,7 +61,7 @@ def test_a_copied_answer_keeps_its_sources(chat: ChatPage) -> None:
     n = numeral_of(chat, "opened by hand")
     assert f"opened by hand before it is started again [{n}]" in copied
     assert re.search(rf"^\[{n}\] .*pump\.pdf, p\. 1$", copied, re.MULTILINE)
-    assert str(INVENTED) not in copied
+    assert f"[{INVENTED}]" not in copied
 
 
 def test_an_answer_and_its_chat_are_saved_with_footnotes(chat: ChatPage) -> None:
@@ -72,7 +72,7 @@ def test_an_answer_and_its_chat_are_saved_with_footnotes(chat: ChatPage) -> None
     text = Path(saved.value.path()).read_text("utf-8")
     assert re.search(r"opened by hand before it is started again \[\^\d\]", text)
     assert re.search(r"^\[\^\d\]: \*\*.*`pump\.pdf, p\. 1`\. “The valve of the cellar pump", text, re.MULTILINE)
-    assert str(INVENTED) not in text
+    assert f"{INVENTED}]" not in text
     row = chat.page.locator("#chats .chat-row:has(a[aria-current=page])")
     row.locator("summary").click()
     with chat.page.expect_download() as whole:
