@@ -95,6 +95,8 @@ def build(
     sources = answer.sources if answer else ()
     given = turn.mode == "grounded"
     asked = int(numbers.get("given", len(sources)))  # the others were found by tools
+    if receipt_words(catalog, numbers) is not None:
+        asked = 0  # nothing was searched, so that no search has scored it
     candidates = (
         *(candidate(source, given, catalog) for source in sources[:asked]),
         *(candidate({**source, "score": None}, given, catalog) for source in sources[asked:]),
@@ -266,7 +268,8 @@ def _window_words(numbers: Mapping[str, Any], catalog: Catalog) -> list[str]:
 
 def _tools_words(numbers: Mapping[str, Any], catalog: Catalog) -> str:
     calls, requests = len(numbers.get("tools") or ()), int(numbers.get("rounds") or 0)
-    return catalog.t("receipt.calls", n=calls) + " " + catalog.t("receipt.requests", n=requests)
+    key = "whole.receipt_steps" if numbers.get("whole") else "receipt.calls"
+    return catalog.t(key, n=calls) + " " + catalog.t("receipt.requests", n=requests)
 
 
 def _drop_key(source: Mapping[str, Any]) -> str:
