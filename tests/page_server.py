@@ -62,6 +62,13 @@ class PageServer:
         return [headers for seen, headers in self.seen if seen == path]
 
 
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        pass  # a client that went away, or one that trusted no certificate
+
+
 @contextmanager
 def serving_pages(pages: Mapping[str, Page | Raw], *, tls: bool = False) -> Iterator[PageServer]:
     """Serves `pages` until left; every other path is a 404."""
@@ -96,13 +103,7 @@ def serving_pages(pages: Mapping[str, Page | Raw], *, tls: bool = False) -> Iter
         def log_message(self, format: str, *args: object) -> None:
             pass
 
-    class Server(ThreadingHTTPServer):
-        daemon_threads = True
-
-        def handle_error(self, request: object, client_address: object) -> None:
-            pass  # a client that went away, or one that trusted no certificate
-
-    server = Server(("127.0.0.1", 0), Handler)
+    server = _Server(("127.0.0.1", 0), Handler)
     running = PageServer(server.server_address[1], dict(pages))
     if tls:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

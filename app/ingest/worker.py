@@ -24,7 +24,7 @@ from app.ingest.progress import Batch, ProgressBoard, Stage
 from app.ingest.reading import DocumentReader, Read, TextExtractor
 from app.ingest.recognising import Giving, Means, Recognising
 from app.ingest.serving import Serving
-from app.ingest.stored_files import OneHolder, ProcessLock, StoredFiles
+from app.ingest.stored_files import ProcessLock, StoredFiles
 from app.ingest.tesseract import find_tesseract
 from app.ingest.yielding import Yielding
 from app.logs import kv
@@ -89,18 +89,15 @@ class Worker:
             reads_pictures=settings.ocr != "off",
         )
         embedders, yielding = embedders_of(tools.embedder), Yielding(clock, self._is_busy, self._stopping)
-        serving = Serving(database, settings, embedders, clock)
-        self._embedding = Embedding(database, serving, self.board, clock, yielding)
-        self.build_pace = Pace(clock)
-        mine = OneHolder(settings.data_dir / "building.lock")
-        self._building = Building(database, embedders, clock, yielding, Builds(mine, self.build_pace, tools.index))
+        self._embedding = Embedding(
+            database, Serving(database, settings, embedders, clock), self.board, clock, yielding
+        )
+        self._building = Building(database, embedders, clock, yielding, Builds(settings.data_dir, tools.index))
         means = Means(lambda: find_tesseract(settings.ocr), Extractor, self._reader.opened)
         giving = Giving(tools.busy, self._stopping, self._hold, self._let_go, self.wake)
         self._recognising = Recognising(database, self.board, clock, means, giving)
         hooks = Hooks(self._stopping, self._hold, self._let_go, self.wake)
         self._folders = FolderWork(database, settings, clock, tools.index, tools.notifying, hooks)
-        fetching = tools.fetching or fetching_from(settings, clock)
-        self._fetching = FetchWork(database, tools.files, self.board, clock, fetching, hooks)
         self._held: dict[int, jobs.ClaimedJob] = {}
         self._held_lock = threading.Lock()
         self._to_store: queue.SimpleQueue[Read] = queue.SimpleQueue()
@@ -117,10 +114,15 @@ class Worker:
             Lane("scan", self._folders.scan_step, self._stopping),
             Lane("watch", self._folders.watch_step, self._stopping),
             Lane("remove", self._folders.remove_step, self._stopping),
-            *(Lane(f"fetch-{number}", self._fetching.step, self._stopping) for number in (1, 2)),
+            *self._fetch_lanes(hooks),
             Lane("parts", PartFilling(database).step, self._stopping),
             Lane("keep", self._keep_step, self._stopping),
         ]
+
+    def _fetch_lanes(self, hooks: Hooks) -> list[Lane]:
+        fetching = self._tools.fetching or fetching_from(self._settings, self._clock)
+        work = FetchWork(self._database, self._tools.files, self.board, self._clock, fetching, hooks)
+        return [Lane(f"fetch-{number}", work.step, self._stopping) for number in (1, 2)]
 
     def start(self) -> None:
         """Takes up what an earlier life left, asks for a scan of every folder, and begins. Blocks for a moment."""
@@ -154,6 +156,11 @@ class Worker:
             self._lock.close()
             self._lock = None
         return not late
+
+    @property
+    def build_pace(self) -> Pace:
+        """How fast the next generation is built here."""
+        return self._building.pace
 
     def progress(self, document_id: int) -> Stage | None:
         """What is being done to a document just now."""

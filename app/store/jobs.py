@@ -98,15 +98,7 @@ def claim(session: Session, kind: JobKind, limit: int, lease_s: float, now: date
         job.heartbeat_at = now
     session.flush()
     return [
-        ClaimedJob(
-            id=job.id,
-            kind=job.kind,
-            document_id=job.document_id,
-            dedup_key=job.dedup_key,
-            payload=dict(job.payload),
-            attempts=job.attempts,
-            fence=job.fence,
-        )
+        ClaimedJob(job.id, job.kind, job.document_id, job.dedup_key, dict(job.payload), job.attempts, job.fence)
         for job in found
     ]
 
