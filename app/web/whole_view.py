@@ -13,6 +13,9 @@ from app.catalog import Catalog
 
 Numbers = Mapping[str, Any]
 
+SEARCH_PAGE = "/search"
+"""Where a search over the library is shown; it takes the words as `q`."""
+
 
 @dataclass(frozen=True, slots=True)
 class MoreLink:
@@ -54,7 +57,7 @@ def more_link(catalog: Catalog, numbers: Numbers) -> MoreLink | None:
         return None
     if not found["words"]:
         return MoreLink("/library", catalog.t("whole.all_show"))
-    address = "/search?" + urlencode({"q": found["words"]})
+    address = f"{SEARCH_PAGE}?{urlencode({'q': found['words']})}"
     return MoreLink(address, catalog.t("whole.mentions_all", n=int(found["total"])))
 
 
