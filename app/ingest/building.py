@@ -9,6 +9,7 @@ import logging
 import threading
 from collections import deque
 from dataclasses import dataclass
+from pathlib import Path
 
 from app.clock import Clock
 from app.ingest.chunking import embedded_text
@@ -63,10 +64,9 @@ class Pace:
 
 @dataclass(frozen=True, slots=True)
 class Builds:
-    """What the builder works with: the lock of the one process that builds, the pace it tells, the resident index."""
+    """What the builder works with: the folder in which one process at a time may build, and the resident index."""
 
-    mine: OneHolder
-    pace: Pace
+    data_dir: Path
     index: VectorIndex
 
 
@@ -80,7 +80,9 @@ class Building:
         self._embedders = embedders
         self._clock = clock
         self._yielding = yielding
-        self._builds = builds
+        self.pace = Pace(clock)
+        self._mine = OneHolder(builds.data_dir / "building.lock")
+        self._index = builds.index
         self._comparer = Comparer(database, clock, yielding, builds.index)
         self._generation: int | None = None
         self._after_chunk = 0
@@ -89,7 +91,7 @@ class Building:
 
     def step(self) -> float | None:
         """Does a little. Seconds until there is more to do: 0 at once, None when somebody has to say so first."""
-        if self._database.read(_has_dropped) and self._builds.mine.take():
+        if self._database.read(_has_dropped) and self._mine.take():
             self._database.write(lambda session: generation_changes.drop_some(session, DROP_AT_ONCE))
             return 0
         row = self._database.read(lambda session: generations.get(session, "building"))
@@ -100,7 +102,7 @@ class Building:
             self._generation, self._after_chunk, self._failures = row.id, 0, 0
             self._again_at = self._clock.monotonic()
         wait = self._again_at - self._clock.monotonic()
-        if wait > 0 or not self._builds.mine.take():
+        if wait > 0 or not self._mine.take():
             return max(0.0, wait) or None
         try:
             return self._advance(row)
@@ -109,7 +111,7 @@ class Building:
 
     def close(self) -> None:
         """Lets another process build."""
-        self._builds.mine.close()
+        self._mine.close()
 
     def _advance(self, row: GenerationRow) -> float | None:
         embedder = self._embedders.of(row.as_active())
@@ -153,7 +155,7 @@ class Building:
             raise EmbedError("embed_changed")
         shas = [text.sha256 for text in texts]
         if self._database.write(lambda session: generation_changes.add_built(session, row.id, shas, matrix)):
-            self._builds.pace.note(len(texts))
+            self.pace.note(len(texts))
             self._after_chunk = texts[-1].chunk_id
         if row.problem is not None:
             self._database.write(lambda session: generation_changes.note_problem(session, row.id, None))
@@ -182,8 +184,8 @@ class Building:
 
     def _rest(self) -> None:
         """Nothing is built: lets go of what only building and switching needed."""
-        self._builds.mine.close()
-        self._builds.index.tidy()
+        self._mine.close()
+        self._index.tidy()
         active = self._database.read(vectors.active_generation)
         self._embedders.tidy([active] if active is not None else [])
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from app.clock import Clock
-from app.ingest.building import Building, Builds, Pace
+from app.ingest.building import Building, Builds
 from app.ingest.embedding import Embedding
 from app.ingest.extract.extractor import Extractor
 from app.ingest.fetch_work import Fetching, FetchWork, fetching_from
@@ -93,6 +93,7 @@ class Worker:
             database, Serving(database, settings, embedders, clock), self.board, clock, yielding
         )
         self._building = Building(database, embedders, clock, yielding, Builds(settings.data_dir, tools.index))
+        self.build_pace = self._building.pace
         means = Means(lambda: find_tesseract(settings.ocr), Extractor, self._reader.opened)
         giving = Giving(tools.busy, self._stopping, self._hold, self._let_go, self.wake)
         self._recognising = Recognising(database, self.board, clock, means, giving)
@@ -156,11 +157,6 @@ class Worker:
             self._lock.close()
             self._lock = None
         return not late
-
-    @property
-    def build_pace(self) -> Pace:
-        """How fast the next generation is built here."""
-        return self._building.pace
 
     def progress(self, document_id: int) -> Stage | None:
         """What is being done to a document just now."""
@@ -264,7 +260,7 @@ class Worker:
         self._embedding.catch_up()
         due = self._embedding.next_due()
         if due is None or due > 0:
-            return _sooner(due, self._building.step())
+            return min((wait for wait in (due, self._building.step()) if wait is not None), default=None)
         self.board.note_work()
         claimed = self._embedding.claim()
         self._hold(claimed)
@@ -297,8 +293,3 @@ class Worker:
         with self._held_lock:
             for job in claimed:
                 self._held.pop(job.id, None)
-
-
-def _sooner(first: float | None, second: float | None) -> float | None:
-    waits = [wait for wait in (first, second) if wait is not None]
-    return min(waits) if waits else None

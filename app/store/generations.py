@@ -15,8 +15,8 @@ from app.store import vectors
 from app.store.models.library import Chunk, Document
 from app.store.models.vectors import Generation, Vector
 
-OVERHEAD_BYTES = 190
-"""Of a vector's row and its two entries in indices, beside the vector itself (measured with dbstat)."""
+OVERHEAD_BYTES = 350
+"""Of a vector's row and its two entries in indices, beside the vector itself: 40,000 of 384 numbers take 44.8 MB."""
 
 State = Literal["building", "active", "retired", "dropping"]
 

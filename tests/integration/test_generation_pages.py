@@ -185,7 +185,7 @@ def test_an_embedder_is_chosen_built_compared_switched_and_kept(client: TestClie
     post(client, "switch/2")
     question = client.get("/ui/settings/embedder/confirm/keep")
     assert "data-modal" in question.text
-    assert re.search(r"The vectors of the other one go \(\d+ B\)", words(question))
+    assert re.search(r"The vectors of the other one go \(\d+ k?B\)", words(question))
     assert "are being deleted" in words(post(client, "keep"))
     assert "is kept" not in panel(client)
     assert KEY not in client.get("/settings").text
