@@ -31,7 +31,7 @@ def test_documents_that_mention_something_are_counted(library: Settings, caplog:
     """With the exact count and its denominator, each linked to where it does; no model is asked, one line is logged."""
     caplog.set_level(logging.INFO)
     asked = Asked(library, questions=["which documents mention retention?"])
-    assert asked.text.splitlines()[0] == "2 of 5 documents mention “retention”:"
+    assert asked.text.splitlines()[0] == "2 of 6 documents mention “retention”:"
     assert "- **Backup plan**, 1 passage: Retention is thirty days. [" in asked.text
     assert asked.model.requests == []
     assert asked.start["mode"] == "grounded"
@@ -41,24 +41,24 @@ def test_documents_that_mention_something_are_counted(library: Settings, caplog:
     assert asked.named("notice") == []
     assert "no passage" not in asked.page.lower()
     assert 'href="/search?q=retention"' in asked.page
-    assert "2 of 5 documents" in asked.page
+    assert "2 of 6 documents" in asked.page
     line = fields(turn_lines(caplog)[-1])
     assert (line["mode"], line["outcome"], line["rounds"], line["cited"]) == ("grounded", "ok", "0", "2")
     assert rows(library, QueryLog)[-1].mode == "grounded"
     assert rows(library, Message)[-1].sources == asked.done["sources"]
-    assert "Counted in the catalogue: 2 of 5 documents." in asked.receipt
+    assert "Counted in the catalogue: 2 of 6 documents." in asked.receipt
 
 
 def test_nothing_that_mentions_it_and_the_count_of_all(library: Settings) -> None:
     """Plain sentences, without a notice that nothing is cited; filters hold."""
     none = Asked(library, questions=["which documents mention zebras?"])
-    assert none.text == "None of the 5 documents here mentions “zebras”."
+    assert none.text == "None of the 6 documents here mentions “zebras”."
     assert none.named("notice") == []
     assert "cites no passage" not in none.page
     narrow = Asked(library, questions=["which documents mention retention?"], documents=[id_of(library, "plan.md")])
     assert narrow.text.startswith("1 of 1 documents mentions “retention”:")
     every = Asked(library, questions=["how many documents do I have?"])
-    assert every.text == "5 documents can be searched here."
+    assert every.text == "6 documents can be searched here."
     assert 'href="/library"' in every.page
 
 

@@ -10,9 +10,12 @@ from app.rag.errors import LLMError
 from app.rag.prompts import parse_passages
 from app.rag.whole_prompts import parse_notes, parse_section
 from app.settings import Settings
+from app.store.engine import Database
+from app.store.migrate import migrate
 from app.store.models import Turn
 from tests.asgi import Client, in_app
 from tests.fake_embedder import WordEmbedder
+from tests.integration.library_rows import add_document
 from tests.integration.turn_kit import fields, rows, turn_lines
 from tests.integration.whole_kit import HANDBOOK, SUMMARY, Asked, id_of, make_library, with_model
 from tests.scripted import Gate, ScriptedModel, Step
@@ -170,11 +173,31 @@ def test_what_names_no_document_or_several_is_an_ordinary_question(library: Sett
 
 
 @pytest.mark.parametrize(
-    "name", ["plan.md", "the backup plan", "“Backup plan”", "the file plan.md", "/library/plan.md", "a/same.md"]
+    "name",
+    [
+        "plan.md",
+        "the backup plan",
+        "“Backup plan”",
+        "the file plan.md",
+        "/library/plan.md",
+        "a/same.md",
+        "the network runbook",
+    ],
 )
 def test_a_document_goes_by_its_title_its_file_and_its_path(library: Settings, name: str) -> None:
     """With what is said around a name."""
     assert Asked(library, questions=[f"summarise {name}"]).turn(library).numbers.get("whole")
+
+
+def test_a_document_that_is_not_read_yet_is_named(settings: Settings) -> None:
+    """The sentence says to ask again; no model is asked."""
+    database = Database(settings.database)
+    migrate(database)
+    waiting = add_document(database, "late.md")
+    database.close()
+    asked = Asked(with_model(settings), questions=["summarise it"], documents=[waiting])
+    assert asked.text == "“late.md” is still being read. Ask again when it is ready."
+    assert asked.model.requests == []
 
 
 def test_a_document_outside_of_the_turns_scope_is_not_read(library: Settings) -> None:

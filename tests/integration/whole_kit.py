@@ -25,8 +25,14 @@ CHAPTER = (
 HANDBOOK = "# Storage handbook\n\n" + "\n\n".join(CHAPTER.format(n=n).strip() for n in range(1, 13)) + "\n"
 PLAN = "# Backup plan\n\nBackups run at two every night.\n\n## Retention\n\nRetention is thirty days.\n"
 NOTES = "# Notes\n\nRetention of mails is a year. The retention of logs is a week.\n"
-FILES = {"storage-handbook.md": HANDBOOK, "plan.md": PLAN, "notes.md": NOTES, "a/same.md": "# Same\n\nOne.\n",
-         "b/same.md": "# Same\n\nTwo.\n"}  # fmt: skip
+FILES = {
+    "storage-handbook.md": HANDBOOK,
+    "plan.md": PLAN,
+    "notes.md": NOTES,
+    "net.md": "# The network runbook of the house\n\nThe router stands in the hall.\n",
+    "a/same.md": "# Same\n\nOne.\n",
+    "b/same.md": "# Same\n\nTwo.\n",
+}
 SUMMARY = "summarise the storage handbook"
 
 
