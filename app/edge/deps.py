@@ -15,9 +15,9 @@ from app.edge.auth import current_user
 from app.guard.backends import Backends
 from app.guard.log_writer import GuardLog
 from app.guard.proxy import ProxyGuard
-from app.ingest.generations import Generations
-from app.ingest.fetch_pages import WebPages
 from app.ingest.extract.page_pictures import PagePictures
+from app.ingest.fetch_pages import WebPages
+from app.ingest.generations import Generations
 from app.ingest.progress import ProgressBoard
 from app.ingest.sources import Sources
 from app.ingest.stored_files import StoredFiles

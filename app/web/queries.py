@@ -78,8 +78,16 @@ def queries_page(request: Request, services: ServicesDep, user_id: UserDep, show
         for row in services.database.read(lambda session: marks.list_unhelpful(session, user_id))
     ]
     more = f"/queries?shown={shown + PAGE_SIZE}" if len(found) > shown and shown < MOST else ""
-    context = {"gaps": gaps, "more": more, "unhelpful": unhelpful}
-    return render_page(services, request, user_id, "queries/page.html", place="questions", **context)
+    return render_page(
+        services,
+        request,
+        user_id,
+        "queries/page.html",
+        place="questions",
+        gaps=gaps,
+        more=more,
+        unhelpful=unhelpful,
+    )
 
 
 def _read(session: Session, user_id: int, limit: int) -> list[tuple[GapRow, chats.MessageRow | None]]:
