@@ -32,6 +32,18 @@ _LITERAL = Prepared(
         "AND instr(lower(text), :literal)"
     )
 )
+_LONG = Prepared(
+    text(
+        "SELECT id FROM chunks WHERE id IN (SELECT rowid FROM chunks_grams WHERE chunks_grams MATCH :expression) "
+        "AND instr(lower(text), :part)"
+    )
+)
+_SHORT = Prepared(
+    text(
+        "SELECT id FROM chunks WHERE id IN "
+        "(SELECT doc FROM chunks_grams_places WHERE term >= :first AND term <= :last) AND instr(lower(text), :part)"
+    )
+)
 _LEFT = text("SELECT (SELECT count(*) FROM chunks) - (SELECT count(*) FROM chunks_grams_docsize)")
 
 _INDEX = text(
@@ -132,6 +144,15 @@ def holding(session: Session, literal: str) -> list[int]:
     expression = " AND ".join('"' + one.replace('"', '""') + '"' for one in trigrams)
     values = {"expression": expression, "literal": literal, "most": LITERAL_ROWS}
     return [row[0] for row in _LITERAL.rows(session, values)]
+
+
+def in_text(session: Session, part: str) -> set[int]:
+    """Every chunk whose own text, heading aside, holds a string (folded by `fragments.fold`)."""
+    trigrams = dict.fromkeys(part[at : at + 3] for at in range(len(part) - 2))
+    if not trigrams:
+        return {row[0] for row in _SHORT.rows(session, {**_range(part), "part": part})}
+    expression = " AND ".join('"' + one.replace('"', '""') + '"' for one in trigrams)
+    return {row[0] for row in _LONG.rows(session, {"expression": expression, "part": part})}
 
 
 def idf(count: int, total: int) -> float:

@@ -1,22 +1,29 @@
 """Which documents mention something: every one, counted, from the catalogue; nothing is ranked or left out.
 
 Owns what "mention" means: a passage of the document holds all the words asked for, in any inflection the word index
-folds together, a quoted phrase as one. Called by the search page and by questions of that kind in a chat.
+folds together, a quoted phrase as one; writing without spaces and identifiers as they stand. Called by the search page
+and by questions of that kind in a chat.
 """
 
+import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
-from sqlalchemy import Integer, bindparam, column, func, select, table
+from sqlalchemy import Integer, Select, Subquery, bindparam, column, exists, func, select, table
 from sqlalchemy.orm import Session
 
-from app.search.hits import SearchFilters
+from app.search import grams
+from app.search.fragments import fold, fragments_of
+from app.search.hits import EVERYWHERE, SearchFilters
 from app.search.scope import VISIBLE
 from app.search.stopwords import STOP_WORDS
 from app.search.words import clean
+from app.store.among import values_of
+from app.store.document_types import type_of
 from app.store.models import Chunk, Document
-from app.store.scope import Scope
+from app.store.scope import Scope, own_date
 from app.store.tool_reads import count_searchable
 
 MOST_PARTS = 16
@@ -49,6 +56,17 @@ class Mentions:
     rows: tuple[MentionRow, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Facets:
+    """(value, documents) each: ids of collections, words of types, years ("2026"). `has_words`: they are counts of the
+    documents that mention the words, else of all that can be searched."""
+
+    collections: tuple[tuple[int, int], ...]
+    types: tuple[tuple[str, int], ...]
+    years: tuple[tuple[str, int], ...]
+    has_words: bool
+
+
 def mentions(
     session: Session, user_id: int, words: str, filters: SearchFilters, limit: int, offset: int = 0
 ) -> Mentions:
@@ -58,13 +76,88 @@ def mentions(
     """
     scope = Scope(user_id, filters)
     of = count_searchable(session, scope)
+    needed = _needed(session, words)
+    if needed is None:
+        return Mentions(0, of, ())
+    found, values = _found(needed), {**scope.parameters(), **needed.values()}
+    total = int(session.execute(select(func.count()).select_from(found), values).scalar_one())
+    page = session.execute(_rows(found).limit(limit).offset(offset), values)
+    return Mentions(total, of, tuple(MentionRow(*row) for row in page))
+
+
+def facets(session: Session, user_id: int, words: str, filters: SearchFilters) -> Facets:
+    """How the documents that mention `words` fall into collections, types and years, each counted with all filters but
+    its own; all documents that can be searched, where nothing mentions them."""
+    needed = _needed(session, words)
+    if needed is not None and not mentions(session, user_id, words, EVERYWHERE, 1).total:
+        needed = None
+    without = (
+        replace(filters, collections=None),
+        replace(filters, types=None),
+        replace(filters, since=None, until=None),
+    )
+    columns = (Document.collection_id, type_of(), func.substr(own_date(), 1, 4))
+    counted = [
+        _counted(session, column, Scope(user_id, some), needed) for column, some in zip(columns, without, strict=True)
+    ]
+    return Facets(*(tuple(rows) for rows in counted), has_words=needed is not None)
+
+
+def _counted(session: Session, column: Any, scope: Scope, needed: "_Needed | None") -> list[tuple[Any, int]]:
+    holds = exists().where(Chunk.document_id == Document.id)
+    values = scope.parameters()
+    if needed is not None:
+        holds, values = Document.id.in_(select(_found(needed).c.document_id)), {**values, **needed.values()}
+    query = select(column, func.count()).where(Document.id.in_(VISIBLE), holds).group_by(column).order_by(column)
+    return [(row[0], row[1]) for row in session.execute(query, values)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Needed:
+    """What a passage has to hold: what the word index knows, and those that hold all of the rest."""
+
+    expression: str | None
+    held: frozenset[int] | None
+
+    def values(self) -> dict[str, str]:
+        """The parameters of `_found`."""
+        held = {} if self.held is None else {"held": json.dumps(sorted(self.held))}
+        return held if self.expression is None else {"expression": self.expression, **held}
+
+
+def _needed(session: Session, words: str) -> _Needed | None:
     parts = parts_of(words)
     if not parts:
-        return Mentions(0, of, ())
-    values = {**scope.parameters(), "expression": _expression(parts)}
-    total = int(session.execute(_TOTAL, values).scalar_one())
-    page = session.execute(_PAGE.limit(limit).offset(offset), values)
-    return Mentions(total, of, tuple(MentionRow(*row) for row in page))
+        return None
+    special = [part for part in parts if _is_special(session, part)]
+    held = [frozenset(grams.in_text(session, fold(part))) for part in special]
+    ordinary = [part for part in parts if part not in special]
+    return _Needed(_expression(ordinary) if ordinary else None, held[0].intersection(*held) if held else None)
+
+
+def _is_special(session: Session, part: str) -> bool:
+    """Whether the word index can't say where a part stands: see `fragments`."""
+    fragments = fragments_of(part)
+    if fragments.grams or (fragments.joined and " " not in part):
+        return True
+    return bool(fragments.names) and not session.execute(_ANY, {"expression": _expression([part])}).first()
+
+
+def _found(needed: _Needed) -> Subquery:
+    query = select(Chunk.document_id, func.count().label("passages"), func.min(Chunk.id).label("chunk_id")).where(
+        Chunk.document_id.in_(VISIBLE)
+    )
+    if needed.expression is not None:
+        query = query.join(_FTS, _FTS.c.rowid == Chunk.id).where(_MATCHES)
+    if needed.held is not None:
+        query = query.where(Chunk.id.in_(values_of("held")))
+    return query.group_by(Chunk.document_id).subquery()
+
+
+def _rows(found: Subquery) -> Select[*tuple[Any, ...]]:
+    columns = (Document.id, Document.title, Document.path, found.c.passages, Document.collection_id, found.c.chunk_id)
+    joined = select(*columns).join(found, found.c.document_id == Document.id)
+    return joined.order_by(found.c.passages.desc(), Document.path, Document.id)
 
 
 def parts_of(words: str) -> list[str]:
@@ -86,16 +179,5 @@ def _expression(parts: Sequence[str]) -> str:
     return f"text : ({phrases})"
 
 
-_FOUND = (
-    select(Chunk.document_id, func.count().label("passages"), func.min(Chunk.id).label("chunk_id"))
-    .join(_FTS, _FTS.c.rowid == Chunk.id)
-    .where(_FTS.c.chunks_fts.op("MATCH")(bindparam("expression")), Chunk.document_id.in_(VISIBLE))
-    .group_by(Chunk.document_id)
-    .subquery()
-)
-_TOTAL = select(func.count()).select_from(_FOUND)
-_PAGE = (
-    select(Document.id, Document.title, Document.path, _FOUND.c.passages, Document.collection_id, _FOUND.c.chunk_id)
-    .join(_FOUND, _FOUND.c.document_id == Document.id)
-    .order_by(_FOUND.c.passages.desc(), Document.path, Document.id)
-)
+_MATCHES = _FTS.c.chunks_fts.op("MATCH")(bindparam("expression"))
+_ANY = select(_FTS.c.rowid).where(_MATCHES).limit(1)

@@ -3,7 +3,7 @@
 import pytest
 
 from app.search.hits import EVERYWHERE, SearchFilters
-from app.search.mentions import Mentions, mentions, parts_of
+from app.search.mentions import Mentions, facets, mentions, parts_of
 from app.store.engine import Database, Session
 from app.store.models import Document
 from tests.integration.search_library import NOW, add_document, add_user
@@ -95,3 +95,60 @@ def test_stop_words_count_where_nothing_else_was_written() -> None:
     assert parts_of("the of") == ["the", "of"]
     assert parts_of('"the end" the start the') == ["the end", "start"]
     assert len(parts_of(" ".join(f"w{n}" for n in range(100)))) == 16
+
+
+class TestParts:
+    """What the word index can't say."""
+
+    @pytest.fixture
+    def mixed(self, database: Database) -> Database:
+        def work(session: Session) -> None:
+            add_document(session, "a.md", "每晚备份", "恢复备份的方法", "Pass --log.level=debug")
+            add_document(session, "b.md", "备份", "the log level", "call getUserById(1)")
+            add_document(session, "c.md", "什么也没有", title="备份")
+
+        database.write(work)
+        return database
+
+    @pytest.mark.parametrize(
+        ("words", "counts"),
+        [
+            ("备份", {"a.md": 2, "b.md": 1}),
+            ("恢复备份", {"a.md": 1}),
+            ("恢复 方法", {"a.md": 1}),
+            ("--log.level", {"a.md": 1}),
+            ("log level", {"a.md": 1, "b.md": 1}),
+            ("UserBy", {"b.md": 1}),
+            ("getUserById call", {"b.md": 1}),
+            ("没", {"c.md": 1}),
+            ("备份 call", {}),
+        ],
+    )
+    def test_they_are_counted_as_they_stand(self, mixed: Database, words: str, counts: dict[str, int]) -> None:
+        """Exactly, also two characters and part of a name."""
+        assert {row.path: row.passages for row in ask(mixed, words).rows} == counts
+
+
+class TestFacets:
+    """How what mentions something falls into collections, types and years."""
+
+    def test_each_is_counted_with_all_filters_but_its_own(self, library: Database) -> None:
+        """So that a click on another value shows as many as it says."""
+
+        def work(session: Session) -> None:
+            document = session.query(Document).filter_by(path="b.md").one()
+            document.mime = "text/markdown"
+            document.mtime_ns = 1_600_000_000 * 10**9
+
+        library.write(work)
+        filters = SearchFilters(types=("markdown",))
+        found = library.read(lambda session: facets(session, 1, "retention", filters))
+
+        assert found.types == (("markdown", 1), ("text", 2))
+        assert (found.collections, found.years, found.has_words) == (((1, 1),), (("2020", 1),), True)
+
+    @pytest.mark.parametrize("words", ["", "nowhere"])
+    def test_without_a_mention_all_that_can_be_searched_is_counted(self, library: Database, words: str) -> None:
+        """There is something to narrow all the same."""
+        found = library.read(lambda session: facets(session, 1, words, EVERYWHERE))
+        assert (found.collections, found.has_words) == (((1, 4),), False)
