@@ -78,6 +78,7 @@ from app.web import (
     receipts,
 )
 from app.web import marks as mark_fragments
+from app.web import search as search_page
 from app.web import settings as settings_page
 from app.web import suggest as suggest_fragments
 from app.web import web_pages as web_page_fragments
@@ -107,6 +108,7 @@ ROUTES = (
     web_page_fragments,
     folder_page,
     settings_page,
+    search_page,
     guard_panel,
     generations,
     pages,
