@@ -115,7 +115,12 @@ class LiveFolders:
                 folder.due = None
                 self._state(collection_id, folder, "limit", reason=str(error))
                 return
-            folder.watch = FolderWatch(notifier, lambda paths: self._changed(collection_id, paths), str(collection_id))
+            folder.watch = FolderWatch(
+                notifier,
+                lambda paths: self._changed(collection_id, paths),
+                lambda watch, reason: self._lost(collection_id, watch, reason),
+                str(collection_id),
+            )
             self._state(collection_id, folder, "remote" if is_remote(folder.root) else "watching")
             folder.due, folder.parts = self._clock.monotonic(), None
         self._wake()
@@ -186,6 +191,17 @@ class LiveFolders:
             if not telling:
                 return
             self._make_due(folder, 0, _parts(folder, telling) if len(paths) < MANY else None)
+        self._wake()
+
+    def _lost(self, collection_id: int, watch: FolderWatch, reason: str) -> None:
+        """A watch broke: the next scan, of everything, brings another one. Not at once: what broke it may go on."""
+        with self._lock:
+            folder = self._folders.get(collection_id)
+            if folder is None or folder.watch is not watch:
+                return
+            folder.watch = None
+            self._make_due(folder, AGAIN_S)
+        _log.info(kv("folder_watch", collection=collection_id, state="lost", reason=reason))
         self._wake()
 
     def _make_due(self, folder: _Folder, delay_s: float, parts: set[str] | None = None) -> None:

@@ -62,15 +62,26 @@ def open_notifier(folders: Sequence[str]) -> Notifier:
     except FileNotFoundError as error:
         raise WatchRefusedError("gone") from error
     except (OSError, WatchfilesRustInternalError) as error:
-        raise WatchRefusedError(str(error).partition("\n")[0][:200]) from error
+        raise WatchRefusedError(_line(error)) from error
 
 
 class FolderWatch:
-    """Calls `changed` with the paths of each burst of changes, from its own thread, until `close`."""
+    """Calls `changed` with the paths of each burst of changes, from its own thread, until `close`.
 
-    def __init__(self, notifier: Notifier, changed: Callable[[set[str]], None], name: str) -> None:
+    `lost` is called once with this watch where it broke instead, and tells of nothing any more: a name that is not
+    UTF-8 ends `RustNotify` for good. Something changed then, nobody knows where.
+    """
+
+    def __init__(
+        self,
+        notifier: Notifier,
+        changed: Callable[[set[str]], None],
+        lost: Callable[["FolderWatch", str], None],
+        name: str,
+    ) -> None:
         self._notifier = notifier
         self._changed = changed
+        self._lost = lost
         self._closing = threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"docent-watch-{name}", daemon=True)
         self._thread.start()
@@ -90,8 +101,15 @@ class FolderWatch:
                 if isinstance(told, str):
                     return
                 self._changed({path for _, path in told})
+        except (OSError, WatchfilesRustInternalError) as error:
+            if not self._closing.is_set():
+                self._lost(self, _line(error))
         finally:
             self._notifier.close()
+
+
+def _line(error: Exception) -> str:
+    return str(error).partition("\n")[0][:200]
 
 
 def is_remote(root: Path, mounts: str | None = None) -> bool:

@@ -193,6 +193,25 @@ def test_a_look_at_a_part_leaves_the_rest_alone(library: IngestLibrary, root: Pa
     assert_sound(library)
 
 
+def test_a_name_that_is_not_utf8_does_not_end_the_watch(
+    library: IngestLibrary, root: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The watcher can't say such a name and breaks; another one takes its place, and later changes are noticed."""
+    caplog.set_level("INFO", "app.ingest")
+    live(library, root)
+    try:
+        (root / os.fsdecode(b"gr\xfc\xdfe.md")).write_text("# Old names")
+    except OSError:
+        pytest.skip("the file system takes UTF-8 names only")
+    until(lambda: "state=lost" in caplog.text, "the watch broke", SOON_S)
+    library.settle()
+    fill(root, a=sections("apples"))
+    until(lambda: "a.md" in library.paths(), "a later file is noticed", SOON_S)
+    library.settle()
+    fill(root, b=sections("plums"))
+    until(lambda: "b.md" in library.paths(), "and one after that", SOON_S)
+
+
 def test_where_the_system_watches_no_more_the_clock_does(
     settings: Settings, root: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
