@@ -33,7 +33,7 @@ from app.rag.turn import Mode, TurnStats
 from app.rag.whole import WholeQuestion, WholeReading
 from app.rag.whole_plan import Place, WholeText, passages_of_document
 from app.rag.whole_texts import whole_texts
-from app.search.mentions import MentionRow, mentions
+from app.search.mentions import MentionRow, mentions, parts_of
 from app.store.engine import Session
 from app.store.scope import Scope
 from app.store.tool_reads import count_searchable
@@ -52,7 +52,7 @@ async def special_turn(
         return None
     began = time.perf_counter()
     asked = start.asked
-    intent = read_intent(asked.question_plain)
+    intent = _countable(read_intent(asked.question_plain))
     scope = Scope(request.user_id, asked.filters)
     if isinstance(intent, Catalogue):
         return await _counted(services, scope, intent.words, began)
@@ -73,6 +73,13 @@ async def special_turn(
         sentence = catalog.t("whole.too_long_to_translate", title=found.title)
         return ToldTurn(Told(sentence), "deflected", {"unreadable": found.title}, ms)
     return ReadTurn(reading, ms)
+
+
+def _countable(intent: WholeDocument | Catalogue | None) -> WholeDocument | Catalogue | None:
+    """The intent, unless it asks to count what is only signs ("👍", "*"): no index knows where those stand, and "none"
+    would be made up. Such a question is searched like any other."""
+    is_signs = isinstance(intent, Catalogue) and intent.words and not parts_of(intent.words)
+    return None if is_signs else intent
 
 
 class ReadTurn:

@@ -62,6 +62,14 @@ def test_nothing_that_mentions_it_and_the_count_of_all(library: Settings) -> Non
     assert 'href="/library"' in every.page
 
 
+@pytest.mark.parametrize("signs", ["👍", "*", "“—”"])
+def test_signs_are_not_said_to_be_mentioned_nowhere(library: Settings, signs: str) -> None:
+    """No index knows where signs stand: the question is searched like any other, and no count is made up."""
+    asked = Asked(library, questions=[f"which documents mention {signs}?"])
+    assert "mentions" not in asked.text
+    assert "Counted in the catalogue" not in asked.receipt
+
+
 def test_without_a_model_a_summary_is_an_outline(read_library: Settings) -> None:
     """The real answerer: headings with a sentence each, cited; the catalogue needs no model either."""
     frames: list[Frame] = []
