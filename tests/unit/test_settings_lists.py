@@ -39,6 +39,17 @@ def test_the_example_file_shows_the_defaults() -> None:
         assert float(shown) == float(Settings.model_fields[name.lower()].default), name
 
 
+def test_the_readme_shows_the_defaults() -> None:
+    """Numbers in README's short table are the class's defaults; a window that is not set counts as 8,192."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    rows = dict(re.findall(r"^\| `([A-Z_]+)` \| (\d+(?:\.\d+)?) \|", text, re.MULTILINE))
+
+    assert {"UPLOAD_MAX_MB", "RETRIEVAL_MIN_SCORE"} <= set(rows)
+    for name, shown in rows.items():
+        default = Settings.model_fields[name.lower()].default
+        assert float(shown) == (8192 if name == "LLM_CONTEXT_TOKENS" else default), name
+
+
 def test_editable_and_secret_fields_exist() -> None:
     """A renamed field may not leave the page behind."""
     assert set(Settings.model_fields) >= EDITABLE | SECRET
