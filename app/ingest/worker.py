@@ -179,7 +179,7 @@ class Worker:
             released = jobs.release_all(session)
             unfinished = intake.unfinished(session)
             intake.mark_all_queued(session)
-            queued = jobs.enqueue(session, [jobs.ingest_job(*document) for document in unfinished], now)
+            queued = jobs.enqueue(session, [jobs.waiting_job(*document) for document in unfinished], now)
             waiting = intake.waiting_for_vectors(session)
             queued += jobs.enqueue(session, [jobs.embed_job(document_id) for document_id in waiting], now)
             queued += removals.resume(session, now)

@@ -260,12 +260,12 @@ def waiting_for_vectors(session: Session) -> list[int]:
     return list(session.scalars(select(Document.id).where(Document.status == "embedding")))
 
 
-def unfinished(session: Session) -> list[tuple[int, str]]:
-    """(id, sha256) of living documents that are queued or being parsed."""
-    query = select(Document.id, Document.sha256).where(
+def unfinished(session: Session) -> list[tuple[int, str, str]]:
+    """(id, sha256, source) of living documents that are queued or being parsed."""
+    query = select(Document.id, Document.sha256, Document.source).where(
         Document.status.in_(("queued", "parsing")), Document.deleted_at.is_(None)
     )
-    return [(row.id, row.sha256) for row in session.execute(query)]
+    return [(row.id, row.sha256, row.source) for row in session.execute(query)]
 
 
 def _known(row: Any) -> KnownFile:

@@ -227,11 +227,14 @@ def drop_key(session: Session, dedup_key: str) -> None:
 
 
 def ingest_job(document_id: int, sha256: str) -> NewJob:
-    """The job that reads a document. One per content: a file that changes meanwhile gets another. A page of which no
-    bytes came yet has no content: it is fetched first."""
-    if not sha256:
-        return fetch_job(document_id)
+    """The job that reads a document. One per content: a file that changes meanwhile gets another. A folder's file over
+    the limit was not hashed (empty): reading it says why."""
     return NewJob("ingest", f"ingest:{document_id}:{sha256}", document_id)
+
+
+def waiting_job(document_id: int, sha256: str, source: str) -> NewJob:
+    """What a document that is queued waits for: a page of which no bytes came yet is fetched first."""
+    return fetch_job(document_id) if source == "url" and not sha256 else ingest_job(document_id, sha256)
 
 
 def fetch_job(document_id: int) -> NewJob:

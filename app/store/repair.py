@@ -28,8 +28,11 @@ def requeue_stuck(session: Session, now: datetime) -> None:
     living = Document.deleted_at.is_(None)
     unready = select(Document.id).where(living, integrity.IS_UNREADY)
     session.execute(update(Document).where(Document.id.in_(unready)).values(status="embedding"))
-    rows = session.execute(select(Document.id, Document.sha256, Document.status).where(living, integrity.LACKS_JOB))
-    due = [jobs.embed_job(row.id) if row.status == "embedding" else jobs.ingest_job(row.id, row.sha256) for row in rows]
+    waiting = select(Document.id, Document.sha256, Document.source, Document.status)
+    due = [
+        jobs.embed_job(number) if status == "embedding" else jobs.waiting_job(number, sha256, source)
+        for number, sha256, source, status in session.execute(waiting.where(living, integrity.LACKS_JOB))
+    ]
     jobs.enqueue(session, due, now)
 
 

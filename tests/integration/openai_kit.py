@@ -8,7 +8,7 @@ import json
 import socket
 import threading
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -21,6 +21,7 @@ import openai
 import pytest
 import uvicorn
 from sqlalchemy import select
+from starlette.types import Receive, Scope, Send
 
 from app.edge.deps import Services
 from app.edge.head_limit import BoundedHead
@@ -198,10 +199,22 @@ class Docent:
         if self.settings.llm_base_url == "itself":
             self.settings = self.settings.model_copy(update={"llm_base_url": f"http://127.0.0.1:{self.port}/v1"})
         self.app = create_app(self.settings, discovery_ports=(), **parts)
-        config = uvicorn.Config(self.app, ws="none", log_config=None, access_log=False, http=BoundedHead)
+        self.in_flight = 0
+        config = uvicorn.Config(
+            self._counted, interface="asgi3", ws="none", log_config=None, access_log=False, http=BoundedHead
+        )
         self._server = uvicorn.Server(config)
         self._thread = threading.Thread(target=self._server.run, kwargs={"sockets": [self._socket]}, daemon=True)
         self.url = f"http://127.0.0.1:{self.port}/v1"
+
+    async def _counted(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """The application, and how many completions it is busy with: a request's line comes before its end."""
+        counts = scope["type"] == "http" and scope["path"].endswith("/chat/completions")
+        self.in_flight += counts
+        try:
+            await self.app(scope, receive, send)
+        finally:
+            self.in_flight -= counts
 
     @property
     def upstream(self) -> Upstream:
@@ -254,6 +267,13 @@ class Docent:
         return self.services.database.read(lambda session: sum(session.scalars(select(LoopGuardScan.scanned))))
 
 
+def ended_before_the_next(docent: Docent) -> Iterator[None]:
+    """Every request of a test has written its line before the next one listens; an autouse fixture of modules whose
+    tests share an application."""
+    yield
+    until(lambda: docent.in_flight == 0, "every request ended")
+
+
 @contextmanager
 def standing(folder: Path, **parts: Any) -> Iterator[Docent]:
     """One application for all tests of a module, before one model server (`docent.upstream.says(…)`)."""
@@ -274,19 +294,3 @@ def proxy_lines(caplog: pytest.LogCaptureFixture, count: int) -> list[dict[str, 
     until(come, f"{count} lines")
     assert len(found) == count
     return [fields(line) for line in found]
-
-
-def said_until_error(parts: Iterable[Any]) -> tuple[str, openai.APIError | None]:
-    """What a streamed completion says before it breaks off, and with what."""
-    seen: list[Any] = []
-    try:
-        for part in parts:
-            seen.append(part)
-    except openai.APIError as error:
-        return said(seen), error
-    return said(seen), None
-
-
-def said(parts: Any) -> str:
-    """What a streamed completion says."""
-    return "".join(choice.delta.content or "" for part in parts for choice in part.choices)

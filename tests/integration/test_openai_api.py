@@ -18,13 +18,16 @@ from tests.integration.openai_kit import (
     Docent,
     Upstream,
     chunk,
+    ended_before_the_next,
     proxy_lines,
-    said,
     sse,
     standing,
     stream,
     whole,
 )
+from tests.integration.openai_said import said
+
+quiet = pytest.fixture(autouse=True)(ended_before_the_next)
 
 
 @pytest.fixture(scope="module")

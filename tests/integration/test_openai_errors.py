@@ -14,16 +14,20 @@ from tests.integration.openai_kit import (
     Answer,
     Docent,
     chunk,
+    ended_before_the_next,
     proxy_lines,
-    said_until_error,
     sse,
     standing,
     stream,
     whole,
 )
+from tests.integration.openai_said import said_until_error
 
 MARKUP = "<|tool_call_start|>[read(path='/a.md')]<|tool_call_end|>"
 KEY = "sk-of-the-house-1"
+
+
+quiet = pytest.fixture(autouse=True)(ended_before_the_next)
 
 
 @pytest.fixture(scope="module")

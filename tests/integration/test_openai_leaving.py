@@ -14,12 +14,25 @@ from starlette.types import Receive, Scope, Send
 
 from app.api.leaving import LeavableResponse
 from app.settings import Settings
-from tests.integration.openai_kit import SILENT, Answer, Docent, Upstream, chunk, proxy_lines, sse, standing
+from tests.integration.openai_kit import (
+    SILENT,
+    Answer,
+    Docent,
+    Upstream,
+    chunk,
+    ended_before_the_next,
+    proxy_lines,
+    sse,
+    standing,
+)
 from tests.scripted import ScriptedSearch, hit
 from tests.waiting import until
 
 LEFT_WITHIN_S = 0.5
 """How soon a model server hears that nobody waits any more."""
+
+
+quiet = pytest.fixture(autouse=True)(ended_before_the_next)
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,8 @@ from app.settings import Settings
 from app.store import collections, turns
 from app.store.models.chats import Message, QueryLog
 from app.store.models.setup import LOCAL_USER_ID, User
-from tests.integration.openai_kit import Docent, said, said_until_error, standing
+from tests.integration.openai_kit import Docent, standing
+from tests.integration.openai_said import said, said_until_error
 from tests.integration.turn_kit import fields
 from tests.scripted import Gate, ScriptedModel, ScriptedSearch, Step, hit, usage
 from tests.waiting import until
