@@ -29,9 +29,16 @@ _LATER = frozenset({".mbox", ".rtf", ".ps", ".eps"})
 _SEALED = frozenset({".pdf", ".docx", ".docm", ".xlsx", ".xlsm", ".pptx", ".pptm", ".ppsx", ".epub"})
 """Names that promise a format with bytes of its own: text or an image under them is a damaged file."""
 
-_HTML_START = re.compile(
-    rb"(?:\xef\xbb\xbf)?\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html[\s>])", re.I | re.S
+_LEAD = rb"(?:\xef\xbb\xbf)?\s*(?:<\?xml[^>]*>\s*)?(?:<!--(?:(?!-->).)*+-->\s*)*+<"
+"""What may stand before a page's first tag. Possessive: comments have one end each, or twenty of them in front of what
+is no page would be tried in a million ways."""
+_HTML_START = re.compile(_LEAD + rb"(?:!doctype\s+html|html[\s>])", re.I | re.S)
+_HTML_PART = re.compile(
+    _LEAD + rb"(?:head|script|iframe|h1|div|font|table|a|style|title|b|body|br|p|meta|link|main|article|section)[\s>]",
+    re.I | re.S,
 )
+"""How a page begins that leaves out what a browser adds: the tags of the MIME Sniffing Standard (section 7.1), and
+others that pages begin with. Only where no name says more: Markdown and templates begin so, too."""
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _ENCRYPTED_PACKAGE = "EncryptedPackage".encode("utf-16-le")
 _ZIPS = (b"PK\x03\x04", b"PK\x05\x06", b"PK\x07\x08")
@@ -71,7 +78,8 @@ def sniff(head: bytes, source: Source, name: str) -> Family:
 
 
 def _sniff_text(head: bytes, suffix: str) -> Family:
-    if suffix in _HTML or (suffix not in _TEMPLATES and _HTML_START.match(head)):
+    is_page = suffix not in _TEMPLATES and _HTML_START.match(head)
+    if suffix in _HTML or is_page or (not suffix and _HTML_PART.match(head)):
         return "html"
     if suffix in _SEALED or suffix == ".eml":
         raise IngestError("corrupt")
