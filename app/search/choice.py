@@ -8,10 +8,12 @@ without both, the first of the list. To add one, add its line to `BUILT_INS`, an
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
+from app.search import multilingual
 from app.search.builtin import BuiltinEmbedder
 from app.search.embeddings import Embedder
 from app.search.endpoint import EndpointEmbedder
 from app.search.errors import UnknownEmbedderError
+from app.search.multilingual import MultilingualEmbedder
 from app.settings import Settings
 from app.upstream.client import Endpoint, embed_endpoint_from
 
@@ -29,7 +31,17 @@ class BuiltIn:
     install: str = ""
 
 
-BUILT_INS = (BuiltIn(BuiltinEmbedder.model, BuiltinEmbedder.dim, "english", BuiltinEmbedder),)
+BUILT_INS = (
+    BuiltIn(BuiltinEmbedder.model, BuiltinEmbedder.dim, "english", BuiltinEmbedder),
+    BuiltIn(
+        MultilingualEmbedder.model,
+        MultilingualEmbedder.dim,
+        "multilingual",
+        MultilingualEmbedder,
+        is_installed=multilingual.is_installed,
+        install=multilingual.INSTALL,
+    ),
+)
 DEFAULT = BUILT_INS[0].name
 
 
