@@ -19,7 +19,7 @@ from app.logs import kv
 from app.metrics import Metrics
 from app.search import fulltext
 from app.search.vectors import VectorIndex
-from app.store import chunks, intake, jobs, readings, vectors
+from app.store import chunks, intake, jobs, readings, vectors, web_pages
 from app.store.engine import Database, Session
 
 CLAIM_AT_ONCE = 16
@@ -181,6 +181,13 @@ class Pipeline:
             jobs.postpone(session, read.task.job, delay, reason, now)
             intake.mark_queued(session, [document_id])
             return None
+        if read.task.item.source == "url" and chunks.having_chunks(session, [document_id]):
+            # What a server sends is not what the user gave: the text that is here stays until there is another one.
+            jobs.finish(session, [read.task.job])
+            intake.keep_text(session, document_id)
+            web_pages.note_unread(session, document_id, reason)
+            jobs.enqueue(session, [jobs.embed_job(document_id)], now)
+            return "kept"
         gone += remove_content(session, document_id)
         intake.mark_failed(session, document_id, reason, now)
         jobs.fail(session, read.task.job, reason, now)
@@ -210,7 +217,7 @@ class Pipeline:
             total_ms=total_ms,
         )
         _log.info(line)
-        self._metrics.document_read("failed" if stored.status == "failed" else "indexed", total_ms)
+        self._metrics.document_read("indexed" if stored.status == "embedding" else "failed", total_ms)
 
     def _ms(self, since: float) -> int:
         return round((self._clock.monotonic() - since) * 1000)

@@ -214,6 +214,11 @@ def mark_embedding(session: Session, document_ids: Sequence[int], error: str | N
     session.execute(query.values(status="embedding", error=error))
 
 
+def keep_text(session: Session, document_id: int) -> None:
+    """A new version could not be read: the text of the one before goes on being found."""
+    session.execute(update(Document).where(Document.id == document_id).values(status="embedding", error=None))
+
+
 def mark_failed(session: Session, document_id: int, reason: str, now: datetime, **values: Any) -> None:
     """Ends a document's way for now; its text is gone, the file is kept."""
     changes = {"status": "failed", "error": reason, "text": None, "text_yield": None, "indexed_at": None}

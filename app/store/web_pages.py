@@ -154,8 +154,17 @@ def note_fetched(session: Session, document_id: int, said: Said, now: datetime) 
 
 
 def note_same(session: Session, document_id: int, said: Said, now: datetime) -> None:
-    """The server was asked, and what is here is what it has."""
+    """The server was asked, and what is here is what it has: still unread, where it could not be read."""
+    page = session.get(WebPage, document_id)
+    unread = page.error if page is not None and page.error and not page.error.startswith("fetch_") else None
     _note(session, document_id, now, asdict(said))
+    if unread:
+        note_unread(session, document_id, unread)
+
+
+def note_unread(session: Session, document_id: int, reason: str) -> None:
+    """What came could not be read, for a reason of `app.ingest.errors`; the text of what came before is kept."""
+    session.execute(update(WebPage).where(WebPage.document_id == document_id).values(error=reason))
 
 
 def note_trying(session: Session, document_id: int, reason: str) -> None:

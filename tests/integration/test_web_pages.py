@@ -119,6 +119,27 @@ def test_a_page_that_is_gone_is_marked_and_kept(settings: Settings) -> None:
         assert_sound(library)
 
 
+def test_a_page_that_turns_into_something_else_keeps_its_text(settings: Settings) -> None:
+    """An archive, nothing at all, a broken PDF: the reason stands beside the text, until the page can be read again."""
+    with (
+        serving_pages({"/": Page(article("Kept", LONG))}) as server,
+        IngestLibrary(allowing(settings)).start() as library,
+    ):
+        (number,) = add(library, server.url)
+        for body, reason in ((b"PK\x03\x04" + bytes(40), "unsupported"), (b"%PDF-1.4 broken", "corrupt")):
+            server.pages["/"] = Page(body)
+            for _ in range(2):  # the same bytes again are still unread
+                page = refresh(library, number)
+                library.settle()
+                assert page_of(library, number).error == reason
+                assert library.row(number).status == "ready"
+                assert found(library, "harbour") == {number}
+        server.pages["/"] = Page(article("Kept", LONG.replace("harbour", "anchorage")))
+        page = refresh(library, number)
+        assert (page.error, found(library, "harbour"), found(library, "anchorage")) == (None, set(), {number})
+        assert_sound(library)
+
+
 def test_what_fails_for_a_moment_is_tried_again(settings: Settings) -> None:
     """Three times in all; a page that comes with the second try is as good as any."""
     with serving_pages({"/": Page("later", 503, headers={"retry-after": "0"})}) as server:
