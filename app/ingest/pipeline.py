@@ -164,6 +164,7 @@ class Pipeline:
         ids = [read.task.item.id for read in reads]
         old = [sha for document_id in chunks.having_chunks(session, ids) for sha in _drop_text(session, document_id)]
         noted = readings.rows_of(session, ids)
+        readings.forget_languages(session, ids)
         intake.mark_all_read(session, {read.task.item.id: _text_values(read) for read in reads}, now)
         for read in reads:
             if read.extraction is not None and (read.extraction.cut or read.task.item.id in noted):

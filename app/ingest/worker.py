@@ -17,6 +17,7 @@ from app.ingest.extract.extractor import Extractor
 from app.ingest.fetch_work import Fetching, FetchWork, fetching_from
 from app.ingest.folder_work import FolderWork, Hooks
 from app.ingest.lanes import Lane
+from app.ingest.language_work import LanguageWork
 from app.ingest.notify import Notifying, open_notifier
 from app.ingest.part_filling import PartFilling
 from app.ingest.pipeline import LEASE_S, Pipeline
@@ -25,6 +26,7 @@ from app.ingest.reading import DocumentReader, Read, TextExtractor
 from app.ingest.recognising import Giving, Means, Recognising
 from app.ingest.serving import Serving
 from app.ingest.stored_files import ProcessLock, StoredFiles
+from app.ingest.telling import Telling
 from app.ingest.tesseract import find_tesseract
 from app.ingest.yielding import Yielding
 from app.logs import kv
@@ -80,13 +82,9 @@ class Worker:
         self._reader = DocumentReader(
             tools.files, tools.extractor, self.board, clock=clock, max_mb=settings.upload_max_mb
         )
+        reads = settings.ocr != "off"
         self._pipeline = Pipeline(
-            database,
-            tools.index,
-            self.board,
-            clock=clock,
-            metrics=tools.metrics,
-            reads_pictures=settings.ocr != "off",
+            database, tools.index, self.board, clock=clock, metrics=tools.metrics, reads_pictures=reads
         )
         embedders, yielding = embedders_of(tools.embedder), Yielding(clock, self._is_busy, self._stopping)
         self._embedding = Embedding(
@@ -94,9 +92,8 @@ class Worker:
         )
         self._building = Building(database, embedders, clock, yielding, Builds(settings.data_dir, tools.index))
         self.build_pace = self._building.pace
-        means = Means(lambda: find_tesseract(settings.ocr), Extractor, self._reader.opened)
-        giving = Giving(tools.busy, self._stopping, self._hold, self._let_go, self.wake)
-        self._recognising = Recognising(database, self.board, clock, means, giving)
+        self._recognising = self._make_recognising()
+        self._languages = LanguageWork(database, clock, Telling, self._stopping)
         hooks = Hooks(self._stopping, self._hold, self._let_go, self.wake)
         self._folders = FolderWork(database, settings, clock, tools.index, tools.notifying, hooks)
         self._held: dict[int, jobs.ClaimedJob] = {}
@@ -116,9 +113,15 @@ class Worker:
             Lane("watch", self._folders.watch_step, self._stopping),
             Lane("remove", self._folders.remove_step, self._stopping),
             *self._fetch_lanes(hooks),
+            Lane("language", self._languages.step, self._stopping),
             Lane("parts", PartFilling(database).step, self._stopping),
             Lane("keep", self._keep_step, self._stopping),
         ]
+
+    def _make_recognising(self) -> Recognising:
+        means = Means(lambda: find_tesseract(self._settings.ocr), Extractor, self._reader.opened)
+        giving = Giving(self._tools.busy, self._stopping, self._hold, self._let_go, self.wake)
+        return Recognising(self._database, self.board, self._clock, means, giving)
 
     def _fetch_lanes(self, hooks: Hooks) -> list[Lane]:
         fetching = self._tools.fetching or fetching_from(self._settings, self._clock)
@@ -146,6 +149,7 @@ class Worker:
         self._stopping.set()
         self._tools.extractor.close()
         self._recognising.close()
+        self._languages.close()
         self.wake()
         until = self._clock.monotonic() + STOP_S
         late = [lane for lane in self._lanes if not lane.join(max(0.05, until - self._clock.monotonic()))]

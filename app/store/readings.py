@@ -8,16 +8,19 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
-from sqlalchemy import delete, func, select
+from sqlalchemy import delete, func, select, update
 from sqlalchemy.dialects.sqlite import insert
 from sqlalchemy.orm import Session
 
 from app.store import intake, jobs
+from app.store.collections import readable_ids
 from app.store.models.library import Document
 from app.store.models.readings import Reading, RecognisedPage
 
 OcrState = Literal["asked", "done", "failed"]
 
+HEAD_CHARS = 4_000
+"""As much of a text as is looked at for its language."""
 NO_TEXT = "no_text"
 """The reason of a document whose every page is a picture."""
 
@@ -122,6 +125,49 @@ def forget_wordless(session: Session, document_id: int) -> None:
     """Lets pages in which no word was found be looked at again."""
     is_wordless = func.json_array_length(RecognisedPage.lines, "$.lines") == 0
     session.execute(delete(RecognisedPage).where(RecognisedPage.document_id == document_id, is_wordless))
+
+
+def untold(session: Session, limit: int) -> list[tuple[int, str]]:
+    """Searchable documents whose language nobody knows, and how their text begins."""
+    known = select(Reading.document_id).where(Reading.language.is_not(None))
+    query = select(Document.id, func.substr(Document.text, 1, HEAD_CHARS)).where(
+        Document.status.in_(("embedding", "ready")),
+        Document.deleted_at.is_(None),
+        Document.text.is_not(None),
+        Document.id.not_in(known),
+    )
+    return [(row[0], row[1]) for row in session.execute(query.limit(limit))]
+
+
+def set_languages(session: Session, told: Mapping[int, str]) -> None:
+    """Keeps what documents are written in; those that went meanwhile are left out."""
+    there = set(session.scalars(select(Document.id).where(Document.id.in_(list(told)))))
+    for number, code in told.items():
+        if number in there:
+            _write(session, number, {"language": code})
+
+
+def forget_languages(session: Session, document_ids: Sequence[int]) -> None:
+    """Their text is another one now."""
+    session.execute(update(Reading).where(Reading.document_id.in_(document_ids)).values(language=None))
+
+
+def languages(session: Session, user_id: int) -> list[tuple[str, int]]:
+    """How many of the searchable documents that the user may read are in which language, the most first."""
+    number = func.count()
+    query = (
+        select(Reading.language, number)
+        .join(Document, Document.id == Reading.document_id)
+        .where(
+            Document.collection_id.in_(readable_ids(user_id)),
+            Document.deleted_at.is_(None),
+            Document.status.in_(("embedding", "ready")),
+            Reading.language.is_not(None),
+        )
+        .group_by(Reading.language)
+        .order_by(number.desc(), Reading.language)
+    )
+    return [(code or "", count) for code, count in session.execute(query)]
 
 
 def waiting(session: Session) -> list[int]:

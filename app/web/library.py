@@ -22,6 +22,7 @@ from app.store import collections, documents, web_pages
 from app.store.documents import Counts, DocumentFilters, DocumentPage
 from app.store.engine import Session
 from app.web import folders, library_view
+from app.web.language_hint import language_hint
 from app.web.library_rows import file_row, file_rows
 from app.web.library_view import Adding, TextHit
 from app.web.templating import render_fragment, render_page
@@ -64,6 +65,7 @@ def library_page(
         "adding": adding_of(services, user_id, None),
         "since": services.progress.began().isoformat(),
         "focus": request.query_params.get("focus") == "search",
+        "language_hint": language_hint(services, user_id),
         **folders.context(services, user_id),
         "web_pages": services.database.read(lambda session: web_pages.count_pages(session, user_id)),
     }
