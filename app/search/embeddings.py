@@ -52,3 +52,13 @@ class Embedder(Protocol):
 def unit(vector: FloatVector) -> FloatVector:
     """`vector` stretched or shrunk to length 1; a vector of zeros stays what it is."""
     return vector / np.float32(max(float(np.linalg.norm(vector)), 1e-12))
+
+
+def floor_of(embedder: Embedder) -> float:
+    """The cosine that texts about different things have with `embedder`: its `floor` where it names one, else 0.
+
+    Models trained with a low temperature (the e5 family, say) put all texts into one narrow cone; without this, nothing
+    would ever be too far away to answer from.
+    """
+    floor: float = getattr(embedder, "floor", 0.0)
+    return floor

@@ -39,7 +39,11 @@ class Fused(Generic[Key]):
 
 
 def fuse(
-    words: Mapping[Key, float], near: Sequence[Key], vectors: Mapping[Key, FloatVector], query: FloatVector | None
+    words: Mapping[Key, float],
+    near: Sequence[Key],
+    vectors: Mapping[Key, FloatVector],
+    query: FloatVector | None,
+    floor: float = 0.0,
 ) -> list[Fused[Key]]:
     """Both lists as one, best first; equal ones keep full text's order.
 
@@ -49,6 +53,7 @@ def fuse(
         vectors: The vectors (unit length) of any of both. A passage without one is taken to be as near as the others
             are on average.
         query: The question's vector, unit length; None where words alone have to serve.
+        floor: The cosine that texts about different things have with this embedder; it counts as 0, and 1 as 1.
     """
     keys = list(dict.fromkeys([*words, *near]))
     strengths = np.array([words.get(key, 0.0) for key in keys], dtype=np.float32)
@@ -57,10 +62,10 @@ def fuse(
     total = strengths
     if query is not None and known:
         matrix = np.stack([vectors[keys[place]] for place in known])
-        first = _cosines(matrix, query)
+        first = _cosines(matrix, query, floor)
         for place, cosine in zip(known, first, strict=True):
             cosines[place] = float(cosine)
-        total = _second_look(strengths, known, matrix, query, first)
+        total = _second_look(strengths, known, matrix, (query, first, floor))
     by_words = {key: rank for rank, key in enumerate(words, 1)}
     by_meaning = {key: rank for rank, key in enumerate(dict.fromkeys(near), 1)}
     order = [int(at) for at in np.argsort(-total, kind="stable")]
@@ -68,19 +73,21 @@ def fuse(
 
 
 def _second_look(
-    strengths: FloatVector, known: Sequence[int], matrix: FloatMatrix, query: FloatVector, first: FloatVector
+    strengths: FloatVector, known: Sequence[int], matrix: FloatMatrix, look: tuple[FloatVector, FloatVector, float]
 ) -> FloatVector:
-    """The order's numbers, with the question moved towards the best passages of the first look."""
+    """The order's numbers, with the question moved towards the best passages of the first look: its vector, its
+    cosines, the embedder's floor."""
+    query, first, floor = look
     total = _mixed(strengths, known, first)[known]
     best = np.argsort(-total, kind="stable")[:FEEDBACK_PASSAGES]
     moved = unit(query + np.float32(FEEDBACK) * matrix[best].mean(axis=0))
-    return _mixed(strengths, known, _cosines(matrix, moved))
+    return _mixed(strengths, known, _cosines(matrix, moved, floor))
 
 
-def _cosines(matrix: FloatMatrix, vector: FloatVector) -> FloatVector:
+def _cosines(matrix: FloatMatrix, vector: FloatVector, floor: float) -> FloatVector:
     """Not by `@`, which would set every core to work on so little."""
     cosines: FloatVector = np.einsum("ij,j->i", matrix, vector)
-    return cosines
+    return (cosines - np.float32(floor)) / np.float32(1 - floor) if floor else cosines
 
 
 def _mixed(strengths: FloatVector, known: Sequence[int], cosines: FloatVector) -> FloatVector:

@@ -86,7 +86,8 @@ class Searcher:
         vectors = self._index.vectors(session, meaning.generation, chosen) if meaning is not None else {}
         strengths = {one.sha256: one.strength for one in worded.found}
         asked = meaning.vector if meaning is not None else None
-        fused = fuse(strengths, [one.sha256 for one in near], vectors, asked)
+        floor = meaning.floor if meaning is not None else 0.0
+        fused = fuse(strengths, [one.sha256 for one in near], vectors, asked, floor)
         documents = [chosen[one.key].document_id for one in fused]
         kept = [fused[place] for place in spread(documents, k, None if scope.is_narrow else PER_DOCUMENT)]
         ids = {chosen[one.key].chunk_id: one for one in kept}

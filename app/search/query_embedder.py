@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from app.clock import Clock
 from app.logs import kv
-from app.search.embeddings import FloatVector
+from app.search.embeddings import FloatVector, floor_of
 from app.search.errors import EmbedError
 from app.search.generations import Embedders
 from app.store.vectors import ActiveGeneration
@@ -22,10 +22,11 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """A question's vector, and the generation it may be compared with."""
+    """A question's vector, the generation it may be compared with, and the cosine that unrelated texts have there."""
 
     generation: ActiveGeneration
     vector: FloatVector
+    floor: float = 0.0
 
 
 class QueryEmbedder:
@@ -53,7 +54,7 @@ class QueryEmbedder:
             self._failed(generation, error)
             return None
         self._answered(generation)
-        return Meaning(generation, vector) if vector.shape == (generation.dim,) else None
+        return Meaning(generation, vector, floor_of(embedder)) if vector.shape == (generation.dim,) else None
 
     def _is_resting(self, generation: ActiveGeneration) -> bool:
         with self._lock:

@@ -43,6 +43,18 @@ def test_ranks_tell_the_place_in_each_list_and_the_cosine_is_that_of_the_questio
     assert [one.cosine for one in fused] == pytest.approx([0.6, 0.8])
 
 
+def test_what_unrelated_texts_have_in_common_counts_as_nothing() -> None:
+    """An embedder whose vectors all point one way: a cosine at its floor is 0, what lies above is stretched to 1."""
+    vectors = {"near": at(0.86), "far": at(0.72), "same": at(1.0)}
+    fused = {one.key: one.cosine for one in fuse({}, list(vectors), vectors, QUESTION, floor=0.72)}
+    assert [fused["far"], fused["near"], fused["same"]] == pytest.approx([0.0, 0.5, 1.0], abs=1e-3)
+
+
+def test_a_floor_lets_words_decide_between_passages_that_are_equally_far() -> None:
+    cosines = {"words": at(0.73), "none": at(0.75)}
+    assert fuse({"words": 0.3}, ["none", "words"], cosines, QUESTION, floor=0.72)[0].key == "words"
+
+
 def test_equals_keep_the_order_of_full_text() -> None:
     """The order is the same on every run."""
     assert order({"a": 0.5, "b": 0.5}, {"b": 0.4, "a": 0.4}) == ["a", "b"]

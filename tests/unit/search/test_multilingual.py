@@ -9,6 +9,8 @@ import pytest
 
 from app.catalog import load_catalog
 from app.search import choice, multilingual
+from app.search.builtin import BuiltinEmbedder
+from app.search.embeddings import floor_of
 from app.search.errors import DamagedModelError, UnknownEmbedderError
 from app.search.multilingual import MultilingualEmbedder
 from app.settings import Settings
@@ -63,6 +65,11 @@ def test_it_is_loaded_once_and_again_after_it_was_closed(package: Path) -> None:
     embedder.close()
     embedder.embed_query("a")
     assert made.made == 2
+
+
+def test_it_says_what_its_vectors_have_in_common() -> None:
+    assert floor_of(MultilingualEmbedder()) == MultilingualEmbedder.floor
+    assert floor_of(BuiltinEmbedder()) == 0.0
 
 
 def test_a_broken_installation_is_named(package: Path) -> None:
