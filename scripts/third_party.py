@@ -89,7 +89,8 @@ def main() -> int:
         TARGET.write_text(text, encoding="utf-8")
     elif not TARGET.exists() or TARGET.read_text(encoding="utf-8") != text:
         problems.append("THIRD_PARTY.md differs from the locks: run scripts/third_party.py --write")
-    print("\n".join(problems) or f"{len(rows + demo_rows + extra_rows)} packages, all with licences that may be shipped")
+    total = len(rows + demo_rows + extra_rows)
+    print("\n".join(problems) or f"{total} packages, all with licences that may be shipped")
     return bool(problems)
 
 
