@@ -1,14 +1,17 @@
 """Rows of documents, passages and answers for page tests, made by the repositories that ingest and turns use."""
 
 import hashlib
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
+
+from sqlalchemy import update
 
 from app.rag import citations
 from app.rag.pieces import Passage
 from app.rag.turn import TurnStats
-from app.store import chats, chunks, collections, documents, intake, turns
+from app.store import chats, chunks, collections, documents, intake, jobs, turns
 from app.store.engine import Database, Session
+from app.store.models.library import Job
 from app.store.models.setup import LOCAL_USER_ID, User
 from app.turns.settle import Draft, Ending, query_row, settle
 
@@ -24,13 +27,18 @@ def add_document(
     failed: str | None = None,
     **values: Any,
 ) -> int:
-    """A document that was read (or failed); its paragraphs are its passages. Without text it is queued."""
+    """A document that was read (or failed); its paragraphs are its passages. Without text it is queued, and its turn is
+    a day away: a worker would find that it has no file."""
 
     def work(session: Session) -> int:
         collection = collections.library_id(session, user_id, NOW)
         sha = hashlib.sha256((text or path).encode()).hexdigest()
         new = intake.NewDocument(collection, "upload", path, sha, len((text or "").encode()))
         (document_id,) = intake.add_documents(session, [new], NOW)
+        if text is None and failed is None:
+            jobs.enqueue(session, [jobs.ingest_job(document_id, sha)], NOW)
+            tomorrow = datetime.now(UTC) + timedelta(days=1)
+            session.execute(update(Job).where(Job.document_id == document_id).values(not_before=tomorrow))
         if failed is not None:
             intake.mark_failed(session, document_id, failed, NOW)
         if text is not None:
