@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from app.catalog import Catalog
 from app.edge.deps import Services
+from app.ingest.extract.language import UNKNOWN
 from app.search.builtin import BuiltinEmbedder
 from app.store import readings
 from app.store.engine import Session
@@ -16,7 +17,6 @@ LEAST_DOCUMENTS = 3
 LEAST_SHARE = 0.1
 """Of the documents whose language is known; a stray file is no reason to change anything."""
 MOST_NAMED = 3
-UNKNOWN = "und"
 
 
 def language_hint(services: Services, user_id: int) -> str:
