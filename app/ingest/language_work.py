@@ -11,6 +11,7 @@ from typing import Protocol
 
 from app.clock import Clock
 from app.ingest.errors import IngestError
+from app.ingest.extract.language import HEAD_CHARS
 from app.logs import kv
 from app.store import jobs, readings
 from app.store.engine import Database
@@ -65,7 +66,7 @@ class LanguageWork:
         self._calm_since = self._calm_since if self._calm_since is not None else now
         if now < self._calm_since + self._rest_s:
             return self._calm_since + self._rest_s - now
-        heads = self._database.read(lambda session: readings.untold(session, AT_ONCE))
+        heads = self._database.read(lambda session: readings.untold(session, AT_ONCE, HEAD_CHARS))
         if not heads:
             self._calm_since = now + LOOK_S
             return None

@@ -6,7 +6,6 @@ streams. Drawing is `app.ingest.extract`'s, recognising `app.ingest.tesseract`'s
 """
 
 import logging
-import threading
 from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from app.ingest.errors import ExtractorClosedError, IngestError
 from app.ingest.extract import wire
 from app.ingest.extract.pdf_lines import PageImage, PageLines
 from app.ingest.progress import ProgressBoard, Stage
+from app.ingest.yielding import Yielding
 from app.logs import kv
 from app.store import intake, jobs, readings
 from app.store.engine import Database, Session
@@ -62,11 +62,10 @@ class Means:
 
 @dataclass(frozen=True, slots=True)
 class Giving:
-    """What the worker lends: whether a turn streams, whether the process wants to stop, how a lease is kept and let go,
-    and how the lanes are told that something was queued."""
+    """What the worker lends: how a page waits its turn, how a lease is kept and let go, and how the lanes are told that
+    something was queued."""
 
-    busy: Callable[[], bool]
-    stopping: threading.Event
+    yielding: Yielding
     hold: Callable[[Iterable[jobs.ClaimedJob]], None]
     let_go: Callable[[Iterable[jobs.ClaimedJob]], None]
     wake: Callable[[], None]
@@ -156,7 +155,7 @@ class Recognising:
         todo = [page for page in pages if page not in wanted.known]
         for place, page in enumerate(todo):
             self._board.set(item.id, Stage("recognising", len(pages) - len(todo) + place + 1, len(pages)))
-            if not self._give_way():
+            if not self._giving.yielding.give_way():
                 return False
             lines = self._lines(path, page, pictures, program)
             if lines is None or not self._keep(job, item, page, lines):
@@ -170,7 +169,7 @@ class Recognising:
         except ExtractorClosedError:
             return None
         except IngestError as error:
-            if self._giving.stopping.is_set():
+            if self._giving.yielding.is_stopping:
                 return None
             _log.warning(kv("page_not_recognised", page=page + 1, reason=error.reason))
             return NO_LINES
@@ -220,11 +219,3 @@ class Recognising:
         finally:
             self._pictures = None
             pictures.close()
-
-    def _give_way(self) -> bool:
-        """Waits while a turn streams; False when the process wants to end."""
-        until = self._clock.monotonic() + YIELD_MAX_S
-        stopping = self._giving.stopping
-        while self._giving.busy() and self._clock.monotonic() < until and not stopping.wait(0.05):
-            pass
-        return not stopping.is_set()

@@ -23,7 +23,7 @@ from app.ingest.part_filling import PartFilling
 from app.ingest.pipeline import LEASE_S, Pipeline
 from app.ingest.progress import Batch, ProgressBoard, Stage
 from app.ingest.reading import DocumentReader, Read, TextExtractor
-from app.ingest.recognising import Giving, Means, Recognising
+from app.ingest.recognising import YIELD_MAX_S, Giving, Means, Recognising
 from app.ingest.serving import Serving
 from app.ingest.stored_files import ProcessLock, StoredFiles
 from app.ingest.telling import Telling
@@ -120,7 +120,8 @@ class Worker:
 
     def _make_recognising(self) -> Recognising:
         means = Means(lambda: find_tesseract(self._settings.ocr), Extractor, self._reader.opened)
-        giving = Giving(self._tools.busy, self._stopping, self._hold, self._let_go, self.wake)
+        yielding = Yielding(self._clock, self._tools.busy, self._stopping, YIELD_MAX_S)
+        giving = Giving(yielding, self._hold, self._let_go, self.wake)
         return Recognising(self._database, self.board, self._clock, means, giving)
 
     def _fetch_lanes(self, hooks: Hooks) -> list[Lane]:

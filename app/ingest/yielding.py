@@ -6,7 +6,7 @@ from collections.abc import Callable
 from app.clock import Clock
 
 YIELD_MAX_S = 2.0
-"""How long a batch waits for a streaming turn; then one batch goes anyway."""
+"""How long a batch waits unless it says otherwise; then one batch goes anyway."""
 
 LOOK_S = 0.02
 
@@ -17,16 +17,25 @@ class Yielding:
     Args:
         busy: Whether something is going on that may not be slowed down.
         stopping: Set when the process wants to end.
+        max_s: How long a batch waits at most: what takes a core for longer waits longer.
     """
 
-    def __init__(self, clock: Clock, busy: Callable[[], bool], stopping: threading.Event) -> None:
+    def __init__(
+        self, clock: Clock, busy: Callable[[], bool], stopping: threading.Event, max_s: float = YIELD_MAX_S
+    ) -> None:
         self._clock = clock
         self._busy = busy
         self._stopping = stopping
+        self._max_s = max_s
 
     def give_way(self) -> bool:
         """Waits its turn; False when the process wants to end."""
-        until = self._clock.monotonic() + YIELD_MAX_S
+        until = self._clock.monotonic() + self._max_s
         while self._busy() and self._clock.monotonic() < until and not self._stopping.wait(LOOK_S):
             pass
-        return not self._stopping.is_set()
+        return not self.is_stopping
+
+    @property
+    def is_stopping(self) -> bool:
+        """Whether the process wants to end."""
+        return self._stopping.is_set()

@@ -19,8 +19,6 @@ from app.store.models.readings import Reading, RecognisedPage
 
 OcrState = Literal["asked", "done", "failed"]
 
-HEAD_CHARS = 4_000
-"""As much of a text as is looked at for its language."""
 NO_TEXT = "no_text"
 """The reason of a document whose every page is a picture."""
 
@@ -127,10 +125,10 @@ def forget_wordless(session: Session, document_id: int) -> None:
     session.execute(delete(RecognisedPage).where(RecognisedPage.document_id == document_id, is_wordless))
 
 
-def untold(session: Session, limit: int) -> list[tuple[int, str]]:
-    """Searchable documents whose language nobody knows, and how their text begins."""
+def untold(session: Session, limit: int, head_chars: int) -> list[tuple[int, str]]:
+    """Searchable documents whose language nobody knows, and the first `head_chars` characters of their text."""
     known = select(Reading.document_id).where(Reading.language.is_not(None))
-    query = select(Document.id, func.substr(Document.text, 1, HEAD_CHARS)).where(
+    query = select(Document.id, func.substr(Document.text, 1, head_chars)).where(
         Document.status.in_(("embedding", "ready")),
         Document.deleted_at.is_(None),
         Document.text.is_not(None),

@@ -1,0 +1,69 @@
+"""Background work waits while a turn streams, and goes anyway after its time."""
+
+import threading
+from collections.abc import Callable
+
+import pytest
+
+from app.clock import SystemClock
+from app.ingest.yielding import YIELD_MAX_S, Yielding
+
+
+class PacedClock(SystemClock):
+    """Each look at it takes a second."""
+
+    def __init__(self) -> None:
+        self.passed = 0.0
+
+    def monotonic(self) -> float:
+        self.passed += 1
+        return self.passed
+
+
+class Busy:
+    """Busy for a number of looks."""
+
+    def __init__(self, looks: int) -> None:
+        self.left = looks
+        self.looks = 0
+
+    def __call__(self) -> bool:
+        self.looks += 1
+        self.left -= 1
+        return self.left >= 0
+
+
+def test_nothing_going_on_is_no_wait() -> None:
+    """One look, and on with it."""
+    busy = Busy(0)
+
+    assert Yielding(PacedClock(), busy, threading.Event()).give_way()
+    assert busy.looks == 1
+
+
+def test_it_goes_on_as_soon_as_the_turn_has_ended() -> None:
+    """However long it might have waited."""
+    busy = Busy(3)
+
+    assert Yielding(PacedClock(), busy, threading.Event(), 100).give_way()
+    assert busy.looks == 4
+
+
+@pytest.mark.parametrize("max_s", [YIELD_MAX_S, 5.0])
+def test_a_turn_that_goes_on_starves_nothing(max_s: float) -> None:
+    """After its longest wait a batch goes anyway; each kind of work has its own."""
+    clock = PacedClock()
+
+    assert Yielding(clock, lambda: True, threading.Event(), max_s).give_way()
+    assert clock.passed == 1 + max_s
+
+
+@pytest.mark.parametrize("busy", [lambda: True, lambda: False])
+def test_a_process_that_wants_to_end_waits_for_nobody(busy: Callable[[], bool]) -> None:
+    """And says so, before the batch."""
+    stopping = threading.Event()
+    stopping.set()
+    yielding = Yielding(PacedClock(), busy, stopping, 100)
+
+    assert not yielding.give_way()
+    assert yielding.is_stopping
