@@ -20,6 +20,7 @@ from app.api.openai_errors import OpenAiError
 from app.api.openai_library import PREFIX
 from app.api.openai_proxy import Proxied, ProxyLine, ProxyResponse
 from app.edge.deps import Services, ServicesDep, UserDep
+from app.edge.servers import forget_server
 from app.guard.detectors import Limits
 from app.guard.log_records import TripOutcome
 from app.guard.proxy import NO_MODEL, Judged, Terms
@@ -126,6 +127,7 @@ async def _proxied(
         return JSONResponse(judged.refused, 400)
     proxied = Proxied(endpoint, judged.body, filtered=not _offers_tools(body))
     response = ProxyResponse(services.catalog, services.clock, proxied, line)
+    response.on_lost = lambda: forget_server(services, endpoint)
     if (trip := judged.trip) is not None:
         response.on_end = lambda ended: services.guard_log.settled(trip, _outcome(ended))
     return response

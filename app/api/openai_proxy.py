@@ -85,6 +85,8 @@ class ProxyResponse(LeavableResponse):
         self._began = clock.monotonic()
         self.line = line
         self.on_end: Callable[[ProxyLine], None] = lambda _line: None
+        self.on_lost: Callable[[], None] = lambda: None
+        """Called when the server could not be reached."""
 
     def ended(self) -> None:
         """Logs the request."""
@@ -104,6 +106,8 @@ class ProxyResponse(LeavableResponse):
                 return
             response = await self._whole(asked)
         except UpstreamError as error:
+            if error.failure.code == "llm_unavailable":
+                self.on_lost()
             response = self._failed(failure_error(self._catalog, error.failure), error.failure.code)
         finally:
             asked.close()

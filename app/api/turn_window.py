@@ -10,6 +10,7 @@ from typing import Any
 import anyio.to_thread
 
 from app.edge.deps import Services
+from app.edge.servers import forget_server
 from app.rag.errors import LLMError
 from app.rag.space import Cut, Space, read_back, space_of
 from app.rag.tokens import Reading
@@ -22,6 +23,7 @@ class TurnWindow:
     """The window of one turn's model. Made when the turn begins: the server is asked from then on."""
 
     def __init__(self, services: Services, settings: Settings) -> None:
+        self._services = services
         self._windows = services.windows
         self._settings = settings
         self._endpoint: Endpoint | None = endpoint_from(settings)
@@ -63,4 +65,4 @@ class TurnWindow:
     def failed(self, error: LLMError) -> None:
         """The turn failed: a server that is gone may come back as another."""
         if self._endpoint is not None and (error.code == "llm_unavailable" or error.reason == "model"):
-            self._windows.forget(self._endpoint)
+            forget_server(self._services, self._endpoint)

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit, urlunsplit
 from app.catalog import Catalog
 from app.edge.deps import Services
 from app.edge.errors import error_message
+from app.edge.servers import forget_server
 from app.errors import ConflictError, InvalidInputError
 from app.logs import kv
 from app.rag.errors import LLMError
@@ -96,7 +97,7 @@ async def test(services: Services, values: Mapping[str, str | None]) -> Connecti
     endpoint = _endpoint(before.model_copy(update=checked))
     report = await test_connection(endpoint)
     if report.ok:
-        services.windows.forget(endpoint)
+        forget_server(services, endpoint)
     if report.ok and services.clients.found(endpoint):
         _log.info(kv("model_server_up", server=endpoint.server))
     reason = report.failure.reason if report.failure else None

@@ -2,17 +2,22 @@
 
 import asyncio
 import os
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from fastapi import FastAPI
 
 from app.guard.backends import REFRESH_S, Backends, probe_with
+from app.main import create_app
+from app.settings import Settings
 from app.store.loop_guard_log import Environment
 from app.upstream.builds import ServerBuild, server_build
 from app.upstream.client import ClientPool, Endpoint
+from tests.asgi import Client, in_app
 from tests.integration.guard_log_kit import FixedClock
-from tests.route_server import LLAMA_CPP, LM_STUDIO, OLLAMA, VLLM, Answer, routes
+from tests.route_server import CHAT, LLAMA_CPP, LM_STUDIO, OLLAMA, STREAM, VLLM, Answer, routes
 
 BASE = Environment(strikes=2)
 SERVER = Endpoint("http://127.0.0.1:1/v1")
@@ -164,3 +169,57 @@ def test_an_unreachable_server_is_not_known() -> None:
             await pool.aclose()
 
     assert asyncio.run(run()) == ServerBuild()
+
+
+async def ask_a_question(client: Client) -> None:
+    """A turn, which finds nobody there."""
+    frames = await (await client.ask()).all_frames()
+    assert frames[-1].data["code"] == "llm_unavailable"
+
+
+async def ask_through_the_proxy(client: Client) -> None:
+    """Another program's request, which finds nobody there."""
+    body = {"model": "m", "messages": [{"role": "user", "content": "Hello?"}]}
+    assert (await client.post("/v1/chat/completions", body)).status == 502
+
+
+@pytest.mark.parametrize("lost", [ask_a_question, ask_through_the_proxy])
+def test_a_server_that_was_lost_is_asked_again(settings: Settings, lost: Callable[[Client], Awaitable[None]]) -> None:
+    """What answers next may be another; as long as it answers, it is not asked twice."""
+    with routes(LLAMA_CPP) as server:
+        endpoint = Endpoint(f"{server.url}/v1")
+    values = {"llm_base_url": endpoint.base_url, "llm_model": "m", "llm_retry_max": 0}
+    app = create_app(settings.model_copy(update=values))
+
+    async def test(client: Client) -> None:
+        assert asks(app, endpoint) == 1
+        assert asks(app, endpoint) == 0
+        await lost(client)
+        assert asks(app, endpoint) == 1
+
+    in_app(app, test)
+
+
+def test_a_connection_test_has_the_server_asked_again(settings: Settings) -> None:
+    """Whoever upgraded the server tests it; the log counts under the new build from then on."""
+    with routes({**LLAMA_CPP, CHAT: STREAM}) as server:
+        endpoint = Endpoint(f"{server.url}/v1")
+        app = create_app(settings.model_copy(update={"llm_base_url": endpoint.base_url, "llm_model": "m"}))
+
+        async def test(client: Client) -> None:
+            assert [asks(app, endpoint), asks(app, endpoint)] == [1, 0]
+            assert (await (await client.post("/api/settings/test", {})).json())["ok"] is True
+            assert asks(app, endpoint) == 1
+
+        in_app(app, test)
+
+
+def asks(app: FastAPI, endpoint: Endpoint) -> int:
+    """How often a request now has the server asked what it is."""
+
+    def asking() -> set[asyncio.Task[None]]:
+        return {task for task in asyncio.all_tasks() if task.get_name() == "guard-backend"}
+
+    before = asking()
+    app.state.docent.guard_backends.environment(BASE, endpoint, "m")
+    return len(asking() - before)
