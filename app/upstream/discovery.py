@@ -16,8 +16,8 @@ from app.upstream.failures import UpstreamError
 from app.upstream.identify import identify
 from app.upstream.models import fetch_models
 
-USUAL_PORTS = (11434, 8080, 1234, 8000)
-"""Ollama, llama.cpp, LM Studio, vLLM."""
+USUAL_PORTS = (11434, 8080, 1234, 8000, 8643)
+"""Ollama, llama.cpp, LM Studio, vLLM, and last scripts/demo-model: whoever has another model wants that one first."""
 
 CONNECT_S = 0.5
 ANSWER_S = 1.5
