@@ -8,6 +8,7 @@ other modules and `app.search.embeddings`; `app.main` makes the pool.
 
 import asyncio
 from collections import defaultdict
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -120,10 +121,11 @@ async def fetch(
         if response.status_code >= 300:
             return response, await response.aread()
         body = bytearray()
-        async for part in response.aiter_bytes():
-            body += part
-            if len(body) >= BODY_LIMIT:
-                break
+        async with aclosing(response.aiter_bytes()) as parts:
+            async for part in parts:
+                body += part
+                if len(body) >= BODY_LIMIT:
+                    break
         return response, bytes(body[:BODY_LIMIT])
 
 

@@ -7,7 +7,7 @@ but the connect timeout, and not what the bytes mean: `app.rag.reply` does, and 
 
 import logging
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, aclosing
 from typing import Any
 
 import httpx2
@@ -89,7 +89,8 @@ class Exchange:
         named: dict[str, Any] = {"model": request["model"], "messages": [], "stream": True}
         response = await self._stack.enter_async_context(create(**named, extra_body=request))
         self.content_type = response.headers.get("content-type", "")
-        self._body = response.http_response.aiter_bytes()
+        # Closed here and not by the garbage collector: where a reply was left half read, it would come too late.
+        self._body = await self._stack.enter_async_context(aclosing(response.http_response.aiter_bytes()))
 
     async def _send_plain(self, request: dict[str, Any]) -> None:
         """Sends once more without the option that the server does not know; usage will be missing."""

@@ -6,7 +6,8 @@ own in the catalog. Called by the settings, on demand; a turn never waits for it
 
 import asyncio
 import time
-from contextlib import suppress
+from collections.abc import AsyncIterator
+from contextlib import aclosing, suppress
 from dataclasses import dataclass, replace
 from typing import Any, cast
 from urllib.parse import urlsplit
@@ -175,8 +176,13 @@ async def _send(http: httpx2.AsyncClient, endpoint: Endpoint, request: dict[str,
 
 async def _judge(response: httpx2.Response, endpoint: Endpoint) -> bool | Failure:
     """Reads until the first chunk that is one of a chat."""
-    kind, body = response.headers.get("content-type", ""), b""
-    async for part in response.aiter_bytes():
+    async with aclosing(response.aiter_bytes()) as parts:
+        return await _judge_parts(parts, response.headers.get("content-type", ""), endpoint)
+
+
+async def _judge_parts(parts: AsyncIterator[bytes], kind: str, endpoint: Endpoint) -> bool | Failure:
+    body = b""
+    async for part in parts:
         body += part
         if is_html(kind, body):
             return _rejected("html", endpoint)
