@@ -1,13 +1,13 @@
 """The worker: lanes that read, store, embed and scan, with leases kept by a heartbeat.
 
-Owns threads, what they hold, and their clean end; what a lane does is `pipeline`'s, `embedding`'s and
+Owns threads and their clean end; what a lane does is `pipeline`'s, `embedding`'s and
 `folder_work`'s. Runs inside the app or as `docent worker`; several may run on one database, each job has one holder.
 """
 
 import logging
 import queue
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from app.clock import Clock
@@ -18,6 +18,7 @@ from app.ingest.fetch_work import Fetching, FetchWork, fetching_from
 from app.ingest.folder_work import FolderWork, Hooks
 from app.ingest.lanes import Lane
 from app.ingest.language_work import LanguageWork
+from app.ingest.leases import Leases
 from app.ingest.notify import Notifying, open_notifier
 from app.ingest.part_filling import PartFilling
 from app.ingest.pipeline import LEASE_S, Pipeline
@@ -77,6 +78,7 @@ class Worker:
         self._clock = clock
         self._tools = tools
         self._stopping = threading.Event()
+        self._leases = Leases(database, clock, LEASE_S)
         self._read_until = 0.0
         self._in_hand = 0
         self._reader = DocumentReader(
@@ -94,12 +96,10 @@ class Worker:
         self.build_pace = self._building.pace
         self._recognising = self._make_recognising()
         self._languages = LanguageWork(database, clock, Telling, self._stopping)
-        hooks = Hooks(self._stopping, self._hold, self._let_go, self.wake)
+        hooks = Hooks(self._stopping, self._leases.hold, self._leases.let_go, self.wake)
         self._folders = FolderWork(database, settings, clock, tools.index, tools.notifying, hooks)
-        self._held: dict[int, jobs.ClaimedJob] = {}
-        self._held_lock = threading.Lock()
         self._to_store: queue.SimpleQueue[Read] = queue.SimpleQueue()
-        self._last_beat = self._last_scan = clock.monotonic()
+        self._last_scan = clock.monotonic()
         self._lock: ProcessLock | None = None
         self._store_lane = Lane("store", self._store_step, self._stopping)
         self._embed_lane = Lane("embed", self._embed_step, self._stopping)
@@ -121,7 +121,7 @@ class Worker:
     def _make_recognising(self) -> Recognising:
         means = Means(lambda: find_tesseract(self._settings.ocr), Extractor, self._reader.opened)
         yielding = Yielding(self._clock, self._tools.busy, self._stopping, YIELD_MAX_S)
-        giving = Giving(yielding, self._hold, self._let_go, self.wake)
+        giving = Giving(yielding, self._leases.hold, self._leases.let_go, self.wake)
         return Recognising(self._database, self.board, self._clock, means, giving)
 
     def _fetch_lanes(self, hooks: Hooks) -> list[Lane]:
@@ -216,7 +216,7 @@ class Worker:
         self._read_until = self._clock.monotonic() + LEASE_S
         self.board.note_work()
         tasks = self._pipeline.claim()
-        self._hold(task.job for task in tasks)
+        self._leases.hold(task.job for task in tasks)
         try:
             while tasks and not self._stopping.is_set():
                 read = self._reader.read(tasks[0])
@@ -231,7 +231,7 @@ class Worker:
         finally:
             self._in_hand = 0
             self._read_until = self._clock.monotonic() + TRICKLE_S
-            self._let_go(task.job for task in tasks)
+            self._leases.let_go(task.job for task in tasks)
             self._pipeline.give_back(tasks)
         return 0
 
@@ -256,7 +256,7 @@ class Worker:
         try:
             self._pipeline.store(reads)
         finally:
-            self._let_go(read.task.job for read in reads)
+            self._leases.let_go(read.task.job for read in reads)
         self._embed_lane.wake()
         self._ocr_lane.wake()
         return True
@@ -268,33 +268,18 @@ class Worker:
             return min((wait for wait in (due, self._building.step()) if wait is not None), default=None)
         self.board.note_work()
         claimed = self._embedding.claim()
-        self._hold(claimed)
+        self._leases.hold(claimed)
         try:
             self._embedding.run(claimed)
         finally:
-            self._let_go(claimed)
+            self._leases.let_go(claimed)
         return 0
 
     def _keep_step(self) -> float | None:
-        now = self._clock.monotonic()
-        if now - self._last_beat >= LEASE_S / 3:
-            self._last_beat = now
-            with self._held_lock:
-                held = list(self._held.values())
-            if held:
-                self._database.write(lambda session: jobs.heartbeat(session, held, LEASE_S, self._clock.now()))
-        if now - self._last_scan >= self._settings.watch_rescan_s:
+        self._leases.beat()
+        if self._clock.monotonic() - self._last_scan >= self._settings.watch_rescan_s:
             self._queue_scans()
             self.wake()
         if self.is_idle():
             self.board.note_idle()
         return None
-
-    def _hold(self, claimed: Iterable[jobs.ClaimedJob]) -> None:
-        with self._held_lock:
-            self._held.update({job.id: job for job in claimed})
-
-    def _let_go(self, claimed: Iterable[jobs.ClaimedJob]) -> None:
-        with self._held_lock:
-            for job in claimed:
-                self._held.pop(job.id, None)
