@@ -47,13 +47,14 @@ class GatedExtractor:
         name: str,
         on_page: PageCallback | None = None,
         recognised: Mapping[int, Mapping[str, Any]] | None = None,
+        charset: str | None = None,
     ) -> tuple[Extraction, list[ChunkDraft]]:
         self.asked.set()
         assert self.go.wait(30)
         if self.crashes:
             self.crashes -= 1
             raise RuntimeError("a fault of the parser's caller")
-        return self._real.extract(path, name, on_page, recognised)
+        return self._real.extract(path, name, on_page, recognised, charset)
 
     def close(self) -> None:
         self.go.set()

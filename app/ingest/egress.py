@@ -6,6 +6,7 @@ cookie, no password, no other compression than gzip. What is asked for and what 
 `app.ingest.fetch_work`'s; only what a person added is ever asked for.
 """
 
+import re
 import ssl
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -16,6 +17,7 @@ import httpcore2
 
 from app import __version__
 from app.clock import Clock
+from app.ingest.extract.decode import charset_codec
 from app.ingest.fetch_address import WebAddress, redirected
 from app.ingest.fetch_body import unpacked
 from app.ingest.fetch_errors import FetchError, FetchReason
@@ -43,6 +45,7 @@ _STATUS: dict[int, FetchReason] = {
     **dict.fromkeys((429, 503), "fetch_busy"),
     408: "fetch_timeout",
 }
+_CHARSET = re.compile(rb";\s*charset\s*=\s*[\"']?\s*([A-Za-z0-9_.:-]{2,40})", re.IGNORECASE)
 _MOVED = frozenset({301, 302, 303, 307, 308})
 
 
@@ -76,12 +79,14 @@ class Known:
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """An answer: where it came from in the end, whether it is what is `Known`, what to say of it the next time."""
+    """An answer: where it came from in the end, whether it is what is `Known`, what to say of it the next time, and
+    what its sender calls its encoding."""
 
     final_url: str
     is_unchanged: bool
     etag: str | None = None
     last_modified: str | None = None
+    charset: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +166,8 @@ class Egress:
         encoding = headers.get(b"content-encoding", b"").decode("latin-1")
         for piece in unpacked(response.iter_stream(), encoding, self._limits.max_bytes):
             write(piece)
-        return Fetched(address.text, False, _text(headers.get(b"etag")), _text(headers.get(b"last-modified")))
+        said = _text(headers.get(b"etag")), _text(headers.get(b"last-modified"))
+        return Fetched(address.text, False, *said, _charset(headers.get(b"content-type", b"")))
 
 
 class _Network(httpcore2.NetworkBackend):
@@ -236,6 +242,13 @@ def _refusal(status: int, headers: dict[bytes, bytes]) -> FetchError:
     reason = _STATUS.get(status, "fetch_server" if 500 <= status <= 599 else "fetch_status")
     wait = headers.get(b"retry-after", b"")
     return FetchError(reason, wait_s=min(WAIT_MAX_S, int(wait)) if wait.isdigit() and len(wait) < 9 else 0.0)
+
+
+def _charset(content_type: bytes) -> str | None:
+    """The charset of a Content-Type, where it is one that texts can be read by."""
+    found = _CHARSET.search(content_type)
+    name = found[1].decode("ascii").lower() if found else ""
+    return name if name and charset_codec(name) else None
 
 
 def _text(value: bytes | None) -> str | None:

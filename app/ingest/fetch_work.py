@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from app.clock import Clock
 from app.ingest.egress import Egress, Fetched, Known, Limits, Order
+from app.ingest.extract.decode import decode
 from app.ingest.fetch_address import parse_address
 from app.ingest.fetch_errors import FetchError, FetchStoppedError
 from app.ingest.fetch_rules import Rules
@@ -154,6 +155,7 @@ class FetchWork:
     def _keep(self, task: _Task, fetched: Fetched, temp: TempFile | None) -> str:
         """Stores an answer; returns the outcome for the line."""
         said = web_pages.Said(fetched.final_url, fetched.etag, fetched.last_modified)
+        is_misread = temp is not None and _is_misread(task.item, fetched.charset, temp)
 
         def work(session: Session) -> tuple[str, str]:
             now, number = self._clock.now(), task.item.document_id
@@ -161,12 +163,14 @@ class FetchWork:
             if item is None or not jobs.held(session, [task.job]):
                 return "dropped", ""
             jobs.finish(session, [task.job])
-            if temp is None or (temp.sha256 == item.sha256 and item.status in READABLE):
+            is_same = temp is not None and temp.sha256 == item.sha256
+            is_read = is_same and item.status in READABLE and not is_misread
+            if temp is None or is_read:
                 web_pages.note_same(session, number, said, now)
                 return "unchanged", ""
             self._files.place(temp)
             web_pages.note_fetched(session, number, said, now)
-            intake.requeue(session, number, now, sha256=temp.sha256, bytes=temp.bytes)
+            intake.requeue(session, number, now, sha256=temp.sha256, bytes=temp.bytes, encoding=fetched.charset)
             jobs.drop_failed(session, number)
             jobs.enqueue(session, [jobs.ingest_job(number, temp.sha256)], now)
             return "fetched", item.sha256 if item.sha256 != temp.sha256 else ""
@@ -211,6 +215,13 @@ class FetchWork:
             total_ms=round((self._clock.monotonic() - began) * 1000),
         )
         _log.info(line)
+
+
+def _is_misread(item: FetchItem, charset: str | None, temp: TempFile) -> bool:
+    """Whether the same bytes were taken for another encoding than the one that the server names and that fits them."""
+    if charset is None or item.encoding in (None, charset) or temp.sha256 != item.sha256:
+        return False
+    return decode(temp.path.read_bytes(), charset)[1] == charset
 
 
 def _reason(fault: Exception, task: _Task) -> FetchError:

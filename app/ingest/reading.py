@@ -38,9 +38,10 @@ class TextExtractor(Protocol):
         name: str,
         on_page: PageCallback | None = None,
         recognised: Mapping[int, Mapping[str, Any]] | None = None,
+        charset: str | None = None,
     ) -> tuple[Extraction, list[ChunkDraft]]:
         """A file's text and passages; `name` only tells text formats apart, `recognised` holds what was found in
-        pictures of its pages.
+        pictures of its pages, `charset` is what a server called its encoding.
 
         Raises:
             IngestError: with the reason a person is told.
@@ -146,7 +147,7 @@ class DocumentReader:
 
         with self.opened(item) as (path, sha256, size):
             known = task.recognised if sha256 == item.sha256 else None
-            return sha256, size, *self._extractor.extract(path, _name_of(item), on_page, known)
+            return sha256, size, *self._extractor.extract(path, _name_of(item), on_page, known, item.charset)
 
     def _ms(self, since: float) -> int:
         return round((self._clock.monotonic() - since) * 1000)

@@ -47,7 +47,8 @@ class KnownFile:
 
 @dataclass(frozen=True, slots=True)
 class WorkItem:
-    """A document as the worker needs it. `root` is its folder, None for uploads."""
+    """A document as the worker needs it. `root` is its folder, None for uploads; `charset` is how a fetched page is
+    encoded, as its server said or as it was read before."""
 
     id: int
     collection_id: int
@@ -56,6 +57,7 @@ class WorkItem:
     root: str | None
     sha256: str
     bytes: int
+    charset: str | None = None
 
 
 _KNOWN = (
@@ -125,8 +127,8 @@ def add_documents(session: Session, new: Sequence[NewDocument], now: datetime) -
 
 
 def requeue(session: Session, document_id: int, now: datetime, **changes: Any) -> None:
-    """Sends a document through ingest again; `changes` are new values of sha256, bytes, mtime_ns. A tombstone lives
-    again. What it held stays findable until the new text replaces it."""
+    """Sends a document through ingest again; `changes` are new values of sha256, bytes, mtime_ns, encoding. A tombstone
+    lives again. What it held stays findable until the new text replaces it."""
     values = {"status": "queued", "error": None, "deleted_at": None, "updated_at": now, **changes}
     session.execute(update(Document).where(Document.id == document_id).values(values))
 
@@ -146,13 +148,23 @@ def work_items(session: Session, document_ids: Sequence[int]) -> dict[int, WorkI
             Document.path,
             Document.sha256,
             Document.bytes,
+            Document.encoding,
             Collection.root,
         )
         .join(Collection, Collection.id == Document.collection_id)
         .where(Document.id.in_(document_ids), Document.deleted_at.is_(None))
     )
     return {
-        row.id: WorkItem(row.id, row.collection_id, row.source, row.path, row.root, row.sha256, row.bytes)
+        row.id: WorkItem(
+            id=row.id,
+            collection_id=row.collection_id,
+            source=row.source,
+            path=row.path,
+            root=row.root,
+            sha256=row.sha256,
+            bytes=row.bytes,
+            charset=row.encoding if row.source == "url" else None,
+        )
         for row in session.execute(query)
     }
 

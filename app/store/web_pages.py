@@ -53,6 +53,7 @@ class FetchItem:
     sha256: str
     status: str
     is_readable: bool
+    encoding: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +128,14 @@ def count_pages(session: Session, user_id: int) -> int:
 def find_item(session: Session, document_id: int) -> FetchItem | None:
     """A living document's page, for the worker."""
     query = (
-        select(WebPage, Document.collection_id, Document.sha256, Document.status, Document.indexed_at)
+        select(
+            WebPage,
+            Document.collection_id,
+            Document.sha256,
+            Document.status,
+            Document.indexed_at,
+            Document.encoding,
+        )
         .join(Document, Document.id == WebPage.document_id)
         .where(WebPage.document_id == document_id, Document.deleted_at.is_(None))
     )
@@ -145,6 +153,7 @@ def find_item(session: Session, document_id: int) -> FetchItem | None:
         sha256=row.sha256,
         status=row.status,
         is_readable=row.indexed_at is not None,
+        encoding=row.encoding,
     )
 
 

@@ -213,8 +213,9 @@ def test_a_text_the_database_refuses_fails_alone(settings: Settings, caplog: pyt
             name: str,
             on_page: PageCallback | None = None,
             recognised: Mapping[int, Mapping[str, Any]] | None = None,
+            charset: str | None = None,
         ) -> tuple[Extraction, list[ChunkDraft]]:
-            extraction, drafts = super().extract(path, name, on_page, recognised)
+            extraction, drafts = super().extract(path, name, on_page, recognised, charset)
             return (replace(extraction, title="\ud800") if name == "bad.md" else extraction), drafts
 
     extractor = Spoiling()

@@ -188,8 +188,9 @@ class CuttingExtractor(GatedExtractor):
         name: str,
         on_page: PageCallback | None = None,
         recognised: Mapping[int, Mapping[str, Any]] | None = None,
+        charset: str | None = None,
     ) -> tuple[Extraction, list[ChunkDraft]]:
-        extraction, drafts = super().extract(path, name, on_page, recognised)
+        extraction, drafts = super().extract(path, name, on_page, recognised, charset)
         return replace(extraction, cut=b"long" in path.read_bytes()), drafts
 
 

@@ -86,7 +86,7 @@ def answer(request: dict[str, Any], limits: SizeLimits, send: Send) -> dict[str,
         if "picture" in request:
             return pack_picture(picture_of(path, request["picture"]))
         recognised = {int(page): unpack_lines(lines) for page, lines in request.get("recognised", {}).items()}
-        extraction = extract(path, request["name"], limits, _progress(send), recognised)
+        extraction = extract(path, request["name"], limits, _progress(send), recognised, request.get("charset"))
         chunks = chunk(extraction)
         return pack(extraction, chunks) if len(chunks) <= limits.max_chunks else {"error": "too_long"}
     except IngestError as error:

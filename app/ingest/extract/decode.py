@@ -7,6 +7,7 @@ code pages), where it beats any short rule.
 
 import codecs
 import re
+from collections.abc import Sequence
 
 _BOMS = (
     (codecs.BOM_UTF8, "utf-8-sig", "utf-8"),
@@ -16,6 +17,21 @@ _BOMS = (
     (codecs.BOM_UTF16_BE, "utf-16", "utf-16-be"),
 )
 """Mark, codec that eats it, recorded name. UTF-32's mark begins with UTF-16's, so it is asked first."""
+
+_MEANT = {
+    **dict.fromkeys(("iso8859-1", "ascii"), "cp1252"),
+    **dict.fromkeys(("iso8859-11", "tis-620"), "cp874"),
+    **dict.fromkeys(("gb2312", "gbk"), "gb18030"),
+    "iso8859-9": "cp1254",
+    "shift_jis": "cp932",
+    "euc_kr": "cp949",
+    "big5": "big5hkscs",
+    "utf-16": "utf-16-le",
+}
+"""What browsers take a declared name for (Encoding Standard, section 4.2, Names and labels), by Python's names: pages
+that say Latin-1 have quotation marks and dashes of Windows' own."""
+_NO_CHARSETS = frozenset({"utf-7", "idna", "punycode", "unicode-escape", "raw-unicode-escape"})
+"""Codecs of text that no page may ask for: in them plain words mean other ones."""
 
 _SAMPLE = 64 * 1024
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
@@ -33,11 +49,12 @@ def is_binary(data: bytes) -> bool:
     return len(sample) - len(sample.translate(None, _CONTROL_BYTES)) > len(sample) // 20
 
 
-def decode(data: bytes, declared: str | None = None) -> tuple[str, str]:
+def decode(data: bytes, *declared: str | None) -> tuple[str, str]:
     """Text (normalised) and the name of its encoding, e.g. "utf-8" or "cp1252".
 
-    Never raises: bytes that fit no encoding become U+FFFD. `declared` (an HTML page's charset) counts after a byte
-    order mark and before any guess.
+    Never raises: bytes that fit no encoding become U+FFFD. `declared` are the charsets that the server and the page
+    itself name, in this order; they count after a byte order mark and before any guess, each unless the bytes don't fit
+    it.
     """
     for codec, name in _candidates(data, declared):
         try:
@@ -45,6 +62,18 @@ def decode(data: bytes, declared: str | None = None) -> tuple[str, str]:
         except (UnicodeDecodeError, LookupError):
             continue
     return _decode_legacy(data)
+
+
+def charset_codec(name: str) -> str | None:
+    """The codec for a charset that somebody declared; None where there is none. Python also has codecs that turn bytes
+    into bytes, and ones that run decompressors."""
+    try:
+        codec = codecs.lookup(name)
+    except (LookupError, ValueError):
+        return charset_codec(name[2:]) if name[:2].lower() == "x-" else None
+    if not codec._is_text_encoding or codec.name.replace("_", "-") in _NO_CHARSETS:  # pyright: ignore[reportPrivateUsage]
+        return None
+    return _MEANT.get(codec.name, codec.name)
 
 
 def normalise(text: str) -> str:
@@ -56,26 +85,19 @@ def normalise(text: str) -> str:
     return _UNWANTED.sub("", text)
 
 
-def _candidates(data: bytes, declared: str | None) -> list[tuple[str, str]]:
+def _candidates(data: bytes, declared: Sequence[str | None]) -> list[tuple[str, str]]:
     marked = _bom(data)
     if marked:
         return [marked]
     wide = _wide_codec(data[:_SAMPLE])
     if wide:
         return [(wide, wide)]
-    return [*([(declared, declared.lower())] if declared and _is_text_codec(declared) else []), ("utf-8", "utf-8")]
+    named = [(codec, name.lower()) for name in declared if name and (codec := charset_codec(name))]
+    return [*named, ("utf-8", "utf-8")]
 
 
 def _bom(data: bytes) -> tuple[str, str] | None:
     return next(((codec, name) for mark, codec, name in _BOMS if data.startswith(mark)), None)
-
-
-def _is_text_codec(name: str) -> bool:
-    """Python also has codecs that turn bytes into bytes, and ones that run decompressors."""
-    try:
-        return codecs.lookup(name)._is_text_encoding  # pyright: ignore[reportPrivateUsage] - no public way to ask
-    except (LookupError, ValueError):
-        return False
 
 
 def _wide_codec(sample: bytes) -> str | None:

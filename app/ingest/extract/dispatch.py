@@ -44,9 +44,10 @@ def extract(
     limits: SizeLimits,
     on_page: OnPage | None = None,
     recognised: Mapping[int, PageLines] | None = None,
+    charset: str | None = None,
 ) -> Extraction:
     """Reads the file at `path`, which its owner calls `name`. `recognised` holds what was found in pictures of a PDF's
-    pages, by index from 0.
+    pages, by index from 0; `charset` is what a server called a text's encoding.
 
     Raises:
         IngestError: with any reason but timeout.
@@ -57,7 +58,10 @@ def extract(
     if size > limits.max_bytes:
         raise IngestError("too_long")
     family = sniff(head, path, name)
-    extraction = _from(family, path, on_page, recognised) if family == "pdf" else _extract(path, family, name, limits)
+    if family == "pdf":
+        extraction = _from(family, path, on_page, recognised)
+    else:
+        extraction = _extract(path, family, name, limits, charset)
     if len(extraction.text) > limits.max_chars:
         raise IngestError("too_long")
     return replace(extraction, title=shortened(extraction.title))
@@ -76,14 +80,14 @@ def picture_of(path: Path, index: int) -> PageImage:
     return picture
 
 
-def _extract(source: Source, family: Family, name: str, limits: SizeLimits) -> Extraction:
+def _extract(source: Source, family: Family, name: str, limits: SizeLimits, charset: str | None = None) -> Extraction:
     if family == "pdf" or family in _ZIPPED:
         return _from(family, source)
     if family == "eml":
         return _from(family, _bytes(source), _attachment_reader(limits))
     if size_of(source) > 4 * limits.max_chars:
         raise IngestError("too_long")
-    return _extract_text(_bytes(source), family, name)
+    return _extract_text(_bytes(source), family, name, charset)
 
 
 def _from(family: Family, *arguments: object) -> Extraction:
@@ -117,10 +121,10 @@ def _bytes(source: Source) -> bytes:
     return source if isinstance(source, bytes) else source.read_bytes()
 
 
-def _extract_text(data: bytes, family: Family, name: str) -> Extraction:
+def _extract_text(data: bytes, family: Family, name: str, charset: str | None) -> Extraction:
     if family == "html":
-        return extract_html(data)
-    text, encoding = decode(data)
+        return extract_html(data, charset)
+    text, encoding = decode(data, charset)
     if not text.strip():
         raise IngestError("empty")
     if family == "markdown":

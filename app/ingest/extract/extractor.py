@@ -56,19 +56,23 @@ class Extractor:
         name: str,
         on_page: OnPage | None = None,
         recognised: Mapping[int, Mapping[str, Any]] | None = None,
+        charset: str | None = None,
     ) -> tuple[Extraction, list[ChunkDraft]]:
         """Reads and chunks the file at `path`. `name` is what its owner calls it; only its suffix counts.
 
         `on_page(done, total)` is called now and then while a long PDF is read. `recognised` holds lines found in
-        pictures of a PDF's pages (`wire.pack_lines`), by index from 0.
+        pictures of a PDF's pages (`wire.pack_lines`), by index from 0; `charset` is what a server called a text's
+        encoding.
 
         Raises:
             IngestError: with the reason; at the latest about a second after `limits.wall_s`.
             ExtractorClosedError: after `close`.
         """
-        asked = {"name": name.encode("utf-8", "replace").decode()}
+        asked: dict[str, Any] = {"name": name.encode("utf-8", "replace").decode()}
         pages = {str(index): lines for index, lines in (recognised or {}).items()}
-        return wire.unpack(self._answer(path, {**asked, "recognised": pages} if pages else asked, on_page))
+        beside = {"recognised": pages, "charset": charset}
+        asked |= {key: value for key, value in beside.items() if value}
+        return wire.unpack(self._answer(path, asked, on_page))
 
     def picture(self, path: Path, index: int) -> PageImage:
         """The page `index` (from 0) of the PDF at `path` as a grey picture.

@@ -32,13 +32,16 @@ MAX_DEPTH = 2_000
 """Nesting that no page has; a tree deeper than that is made to hurt a parser."""
 
 
-def extract_html(data: bytes) -> Extraction:
+def extract_html(data: bytes, charset: str | None = None) -> Extraction:
     """Reads an HTML page or fragment. Title: its first level-one heading, else `<title>`.
+
+    `charset` is what the server called it, which counts for more than what the page says of itself (HTML Standard,
+    section 13.2.3.2, Determining the character encoding).
 
     Raises:
         IngestError: no_text, or corrupt for nesting beyond `MAX_DEPTH`.
     """
-    text, encoding = decode(data, declared_encoding(data))
+    text, encoding = decode(data, charset, declared_encoding(data))
     return from_markup(text, "text/html", encoding)
 
 

@@ -2,8 +2,9 @@
 
 A frame is four bytes of length, most significant first, and that many bytes of JSON. The app asks
 `{"path", "name", "cpu_s"}` (the path as hex: file names are bytes), with `"recognised"` for what was found in pictures
-of its pages, or with `"picture": <index>` for such a picture; the child answers `{"began"}`, any number of `{"page",
-"pages"}` and then one `{"extraction", "chunks"}`, `{"picture"}` or `{"error"}`, each with `"last"` when it will exit.
+of its pages and `"charset"` for what a server called its encoding, or with `"picture": <index>` for such a picture; the
+child answers `{"began"}`, any number of `{"page", "pages"}` and then one `{"extraction", "chunks"}`, `{"picture"}` or
+`{"error"}`, each with `"last"` when it will exit.
 """
 
 from base64 import b64decode, b64encode

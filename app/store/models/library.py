@@ -90,6 +90,8 @@ class Document(Base):
     bytes: Mapped[int] = mapped_column(BigInteger)
     mtime_ns: Mapped[int | None] = mapped_column(BigInteger)
     encoding: Mapped[str | None] = mapped_column(String(40))
+    """What the text was read as; of a fetched page that was not read yet, what its server calls it. None for what is no
+    text."""
     pages: Mapped[int | None]
     text_yield: Mapped[list[int] | None] = mapped_column(JSON)
     """Characters per page, in page order; None for formats without pages."""

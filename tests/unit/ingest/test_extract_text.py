@@ -65,13 +65,6 @@ def test_cyrillic_in_a_code_page_is_recognised() -> None:
     assert (text, encoding) == (russian, "cp1251")
 
 
-def test_a_declared_charset_counts_only_if_it_is_one_of_text() -> None:
-    """Python knows codecs that unpack archives; a page may not name them."""
-    assert decode("é".encode("latin-1"), "iso-8859-1") == ("é", "iso-8859-1")
-    assert decode(b"plain", "zlib") == ("plain", "utf-8")
-    assert decode(b"plain", "no-such") == ("plain", "utf-8")
-
-
 def test_line_ends_control_characters_and_colours_are_normalised() -> None:
     """What is left is what a page can show."""
     assert normalise("a\r\nb\rc\x00\x07\x1b[31mred\x1b[0m\ttab\ud800\ufeff\x85") == "a\nb\ncred\ttab"
