@@ -25,7 +25,7 @@ from app.ingest.comparing import REST_S, FileReader, Hashed, Moving, Vanished
 from app.ingest.filenames import SkipReason
 from app.ingest.folders import FolderError, FoundFile, Walk, walk
 from app.ingest.patterns import Patterns
-from app.ingest.watched import SAMPLE_ONLY
+from app.ingest.watched import SAMPLE_ONLY, SAMPLE_PATTERNS
 from app.search.vectors import VectorIndex
 from app.settings import Settings
 from app.store import collections, intake, jobs
@@ -123,7 +123,7 @@ class Scanner:
 
     def _begin(self, row: CollectionRow, applying: Applying, *, may_be_empty: bool) -> _Look:
         """A look at the whole folder."""
-        patterns = Patterns(row.include, row.exclude)
+        patterns = _patterns_of(row)
         found = self._walk(row, patterns)
         if self._walked is not None and row.kind == "folder":
             self._walked(row.id, Path(row.root or ""), found, patterns)
@@ -139,7 +139,7 @@ class Scanner:
     def _begin_part(self, row: CollectionRow, applying: Applying, folders: list[str]) -> _Look | None:
         """A look at what lies in some directories. None when that is not enough: one of them is gone, holds one that
         no look at the whole has seen, or is emptied."""
-        patterns = Patterns(row.include, row.exclude)
+        patterns = _patterns_of(row)
         inside = self._inside.get(row.id)
         if inside is None or not inside.issuperset(folders):
             return None
@@ -230,6 +230,10 @@ class Scanner:
     def _rest(self) -> None:
         if self._stopping.wait(REST_S):
             raise LeaseLostError
+
+
+def _patterns_of(row: CollectionRow) -> Patterns:
+    return SAMPLE_PATTERNS if row.kind == "sample" else Patterns(row.include, row.exclude)
 
 
 def _sort_in(found: Findings, vanished: Vanished, row: intake.KnownFile | None, hashed: Hashed) -> None:

@@ -22,7 +22,9 @@ from app.store.models.setup import LOCAL_USER_ID
 
 SAMPLE_NAME = "Docent's own manual"
 SAMPLE_ONLY = ("README.md", "docs")
-"""What of the project's folder is the manual."""
+"""What of the project's folder is looked at for the manual."""
+SAMPLE_PATTERNS = Patterns(("/README.md", "docs/configuration.md", "docs/openai-api.md", "docs/operating.md"))
+"""What of that is the manual: what whoever uses or runs Docent reads. The rest is for its developers."""
 
 _log = logging.getLogger("app.ingest")
 

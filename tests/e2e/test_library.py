@@ -237,14 +237,14 @@ def test_the_manual_is_one_click_to_add_and_one_to_remove(library: LibraryPage) 
     """Docent's own manual as a collection, from the library and gone again."""
     page = library.page
     page.locator("#folders").get_by_role("button", name="Try it with Docent's own manual").click()
-    library.expect_status("docs/changelog.d/README.md", "Ready")
+    library.expect_status("docs/operating.md", "Ready")
     manual = page.locator(".folder", has_text="Docent's own manual")
     expect(manual).to_contain_text("last scan")
     manual.get_by_role("link", name="Remove the manual").click()
     dialog = page.get_by_role("dialog", name="Remove Docent's own manual?")
     dialog.get_by_role("button", name="Remove the manual").click()
     expect(manual).to_have_count(0)
-    expect(library.row("docs/changelog.d/README.md")).to_have_count(0)
+    expect(library.row("docs/operating.md")).to_have_count(0)
     library.chat.is_harmless()
 
 

@@ -1,12 +1,14 @@
 """Which folders are watched: adding, refusing, removing; the environment's; the sample; the clock."""
 
 import os
+import re
 from pathlib import Path
 
 import pytest
 
 from app.errors import AppError, ConflictError, NotFoundError
 from app.settings import ROOT, Settings
+from app.store import intake
 from tests.ingest_library import USER, IngestLibrary, assert_sound
 from tests.ingest_parts import fill, found, sections, watch
 from tests.waiting import until
@@ -90,17 +92,36 @@ def test_folders_are_scanned_again_by_the_clock(settings: Settings, root: Path) 
         until(lambda: library.paths() == ["late.md"], "the new file is noticed")
 
 
+def pages_for_users() -> set[str]:
+    """The pages of docs/ that README names outside its section for developers."""
+    readme = (ROOT / "README.md").read_text("utf-8")
+    for_developers = re.search(r"^## For developers.*?(?=^## |\Z)", readme, re.M | re.S)
+    assert for_developers
+    return set(re.findall(r"\]\((docs/[\w/.-]+\.md)\)", readme.replace(for_developers[0], "")))
+
+
+def test_a_manual_that_was_added_before_loses_what_is_for_developers(settings: Settings) -> None:
+    """By itself at the next start; what stays is not read again."""
+    with IngestLibrary(settings) as library:
+        collection_id = library.folders.add_sample(USER)
+        new = [
+            intake.NewDocument(collection_id, "folder", path, "0" * 64, 1, 1)
+            for path in ("README.md", "docs/architecture.md", "docs/decisions/README.md", "docs/changelog.d/README.md")
+        ]
+        library.database.write(lambda session: intake.add_documents(session, new, library.clock.now()))
+        library.start()
+        library.settle(60)
+        assert library.paths() == sorted({"README.md", *pages_for_users()})
+        assert_sound(library)
+
+
 def test_the_manual_is_added_and_removed_as_a_sample(settings: Settings) -> None:
-    """The project's README and docs, nothing else of it; adding it twice makes one."""
+    """What README leads its users to, nothing else of the project; adding it twice makes one."""
     with IngestLibrary(settings).start() as library:
         collection_id = library.folders.add_sample(USER)
         assert library.folders.add_sample(USER) == collection_id
         library.settle(60)
-        paths = library.paths()
-        assert "README.md" in paths
-        assert all(path == "README.md" or path.startswith("docs/") for path in paths)
-        expected = sum(path.suffix == ".md" for path in (ROOT / "docs").rglob("*.md"))
-        assert sum(path.endswith(".md") for path in paths) == expected + 1
+        assert library.paths() == sorted({"README.md", *pages_for_users()})
         library.folders.remove(USER, collection_id)
         assert library.rows() == []
         library.settle()
