@@ -22,6 +22,7 @@ from app.logs import kv
 _SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
 _OWN_SITES = frozenset({"same-origin", "none"})
 _BRACKETED = re.compile(r"\[[^\[\]]+\](:\d*)?")
+_ORIGIN = re.compile(r"https?://[A-Za-z0-9.:\[\]_-]{1,260}")
 _DEFAULT_PORTS = {"http": ":80", "https": ":443"}
 
 _log = logging.getLogger(__name__)
@@ -32,6 +33,13 @@ class HostRefusedError(RequestRefusedError):
 
     status = 400
     default_code = "host_refused"
+
+
+class OriginRefusedError(RequestRefusedError):
+    """A page asks for a change whose origin is not the host the request names: a foreign page, or the own one behind a
+    proxy that puts another name into the request."""
+
+    reason = "host"
 
 
 class OriginCheck:
@@ -55,7 +63,7 @@ class OriginCheck:
         if error is None:
             await self._app(scope, receive, send)
             return
-        _log.warning(kv("request_refused", path=scope["path"], status=error.status, code=error.code))
+        _log.warning(kv("request_refused", path=scope["path"], status=error.status, code=error.code, **error.params))
         await self._respond(Request(scope), error)(scope, receive, send)
 
     def _refusal(self, scope: Scope) -> RequestRefusedError | None:
@@ -64,9 +72,12 @@ class OriginCheck:
         name = host_name(hosts[0]) if len(hosts) == 1 else None
         if name is None or not (name in self._hosts or _is_address(name)):
             return HostRefusedError(setting="ALLOWED_HOSTS", params={"host": name or "-"})
-        if scope["method"] not in _SAFE_METHODS and not is_own_page(headers, hosts[0]):
+        if scope["method"] in _SAFE_METHODS or is_own_page(headers, hosts[0]):
+            return None
+        origins = headers.getlist("origin")
+        if headers.getlist("sec-fetch-site") or len(origins) != 1 or not _ORIGIN.fullmatch(origins[0]):
             return RequestRefusedError()
-        return None
+        return OriginRefusedError(params={"origin": origins[0], "host": hosts[0]})
 
 
 def is_own_page(headers: Headers, host: str) -> bool:

@@ -108,6 +108,29 @@ def test_only_own_names_and_addresses_are_answered(host: str, allowed: bool) -> 
             assert answer.json()["error"]["setting"] == "ALLOWED_HOSTS"
 
 
+@pytest.mark.parametrize(
+    ("headers", "hint"),
+    [
+        ({"origin": "http://docent.lan", "host": "127.0.0.1:8642"}, True),
+        ({"origin": "http://docent.lan:8080", "host": "docent.lan"}, True),
+        ({"origin": "https://192.168.1.5", "host": "127.0.0.1:8642"}, True),
+        ({"origin": "http://docent.lan", "sec-fetch-site": "cross-site"}, False),
+        ({"origin": "null"}, False),
+        ({"origin": "http://docent.lan/<b>"}, False),
+        ({"origin": f"http://{'a' * 300}"}, False),
+    ],
+)
+def test_a_page_of_another_host_is_told_what_a_proxy_has_to_pass_on(
+    headers: dict[str, str], hint: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Both addresses are named, to the reader and in the log, unless the browser itself calls the page foreign."""
+    sentence = CHECKED.post("/api/chats/1", headers=headers).json()["error"]["message"]
+    assert ("proxy_set_header Host $http_host" in sentence) is hint
+    assert (headers["origin"] in sentence) is hint
+    assert (f"origin={headers['origin']}" in caplog.text) is hint
+    assert (headers.get("host", "-") in sentence) is hint
+
+
 @given(st.text(max_size=40))
 def test_any_host_header_is_read_without_failing(host: str) -> None:
     """A name or None, never an error."""
