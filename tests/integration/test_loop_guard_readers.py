@@ -5,6 +5,7 @@ import io
 import json
 import logging
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -188,11 +189,14 @@ def test_a_spreadsheet_takes_no_name_for_a_formula(traffic: None, capsys: pytest
     assert rows[0]["model_name"].startswith("'=qwen")
 
 
-def test_without_a_database_none_is_made(settings: Settings, capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_a_database_none_is_made(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Looking must not leave a data folder behind."""
+    monkeypatch.setenv("DATA_DIR", str(tmp_path / "none"))
     assert main(["trips"]) == 1
     assert "There is no library" in capsys.readouterr().err
-    assert not settings.data_dir.exists()
+    assert not (tmp_path / "none").exists()
 
 
 def test_text_for_a_number_of_days_is_refused(capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,6 +3,7 @@
 import json
 import logging
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -74,11 +75,14 @@ def test_an_empty_library_says_what_to_do(database: Database, capsys: pytest.Cap
     assert "2 are still to be read" in capsys.readouterr().err
 
 
-def test_without_a_database_none_is_made(settings: Settings, capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_a_database_none_is_made(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Looking must not leave a data folder behind."""
+    monkeypatch.setenv("DATA_DIR", str(tmp_path / "none"))
     assert main(["search", "borg"]) == 1
     assert "There is no library" in capsys.readouterr().err
-    assert not settings.data_dir.exists()
+    assert not (tmp_path / "none").exists()
 
 
 @pytest.mark.parametrize("query", ["", "  "])
