@@ -168,6 +168,8 @@ def _ingest(settings: Settings, arguments: argparse.Namespace) -> int:
     if ended.skipped:
         reasons = ", ".join(f"{count} {reason}" for reason, count in sorted(ended.skipped.items()))
         print(catalog.t("ingest.skipped", n=ended.skipped.total(), reasons=reasons))
+    if ended.paused:
+        print(catalog.t("ingest.paused"))
     if not ended.rows and not ended.refused:
         return _complain(catalog.t("ingest.nothing"), FAILED)
     return 0 if ended.is_clean else FAILED

@@ -36,6 +36,7 @@ from app.ingest.extract.page_pictures import PagePictures
 from app.ingest.fetch_pages import WebPages
 from app.ingest.fetch_rules import Rules
 from app.ingest.generations import Generations
+from app.ingest.pausing import Pausing
 from app.ingest.reading import TextExtractor
 from app.ingest.sources import Sources
 from app.ingest.stored_files import StoredFiles
@@ -72,6 +73,7 @@ from app.web import (
     guard_panel,
     library,
     pages,
+    progress_box,
     queries,
     reader,
     reader_pages,
@@ -104,6 +106,7 @@ ROUTES = (
     exports,
     reader_pages,
     library,
+    progress_box,
     folders,
     web_page_fragments,
     folder_page,
@@ -173,6 +176,7 @@ def create_app(  # noqa: PLR0913 - one override for each part that a test may re
         folders=WatchedFolders(database, settings, clock, worker.wake),
         pages=WebPages(database, Rules(settings.fetch_allow_cidrs), clock, worker.wake),
         progress=worker.board,
+        pausing=Pausing(database, clock, worker.wake),
         page_pictures=PagePictures(),
         generations=Generations(database, settings, embedders, clock=clock, wake=worker.wake, pace=worker.build_pace),
         guard_log=guard_log,

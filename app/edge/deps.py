@@ -18,6 +18,7 @@ from app.guard.proxy import ProxyGuard
 from app.ingest.extract.page_pictures import PagePictures
 from app.ingest.fetch_pages import WebPages
 from app.ingest.generations import Generations
+from app.ingest.pausing import Pausing
 from app.ingest.progress import ProgressBoard
 from app.ingest.sources import Sources
 from app.ingest.stored_files import StoredFiles
@@ -59,6 +60,7 @@ class Services:
     folders: WatchedFolders
     pages: WebPages
     progress: ProgressBoard
+    pausing: Pausing
     page_pictures: PagePictures
     generations: Generations
     guard_log: GuardLog

@@ -29,7 +29,7 @@ from app.search.embeddings import Embedder
 from app.search.generations import Embedders
 from app.search.vectors import VectorIndex
 from app.settings import Settings
-from app.store import documents
+from app.store import documents, pausing
 from app.store.documents import DocumentRow
 from app.store.engine import Database
 from app.store.models.setup import LOCAL_USER_ID
@@ -61,6 +61,8 @@ class Ingested:
     rows: Sequence[DocumentRow]
     refused: Sequence[tuple[str, AppError]]
     skipped: Counter[str]
+    paused: bool = False
+    """Whether it did not wait, because taking documents in is paused."""
 
     @property
     def is_clean(self) -> bool:
@@ -112,7 +114,7 @@ class Ingest:
         finally:
             if self._worker is not None:
                 self._worker.stop()
-        return Ingested(rows, refused, self._skipped)
+        return Ingested(rows, refused, self._skipped, paused=self._rests(rows))
 
     def _pages(self, urls: Sequence[str]) -> list[AddedPage]:
         pages = WebPages(self._database, Rules(self._settings.fetch_allow_cidrs), self._clock, self._wake)
@@ -170,10 +172,14 @@ class Ingest:
             if standing != last:
                 tell(standing)
                 last = standing
-            if standing.ended:
+            if standing.ended or self._rests(rows):
                 return rows
             self._work_if_alone()
             resting.wait(LOOK_S)
+
+    def _rests(self, rows: Sequence[DocumentRow]) -> bool:
+        """Whether files are left and somebody has paused."""
+        return not _standing(rows).ended and self._database.read(pausing.is_paused)
 
     def _work_if_alone(self) -> None:
         """Starts a worker unless a server or another command has one."""

@@ -21,6 +21,7 @@ from app.ingest.language_work import LanguageWork
 from app.ingest.leases import Leases
 from app.ingest.notify import Notifying, open_notifier
 from app.ingest.part_filling import PartFilling
+from app.ingest.pausing import Pausing
 from app.ingest.pipeline import LEASE_S, Pipeline
 from app.ingest.progress import Batch, ProgressBoard, Stage
 from app.ingest.reading import DocumentReader, Read, TextExtractor
@@ -79,6 +80,7 @@ class Worker:
         self._tools = tools
         self._stopping = threading.Event()
         self._leases = Leases(database, clock, LEASE_S)
+        self._pausing = Pausing(database, clock, self.wake)
         self._read_until = 0.0
         self._in_hand = 0
         self._reader = DocumentReader(
@@ -89,9 +91,9 @@ class Worker:
             database, tools.index, self.board, clock=clock, metrics=tools.metrics, reads_pictures=reads
         )
         embedders, yielding = embedders_of(tools.embedder), Yielding(clock, self._is_busy, self._stopping)
-        self._embedding = Embedding(
-            database, Serving(database, settings, embedders, clock), self.board, clock, yielding
-        )
+        resting = Yielding(clock, self._is_busy, self._stopping, paused=self._pausing.is_on)
+        serving = Serving(database, settings, embedders, clock)
+        self._embedding = Embedding(database, serving, self.board, clock, resting)
         self._building = Building(database, embedders, clock, yielding, Builds(settings.data_dir, tools.index))
         self.build_pace = self._building.pace
         self._recognising = self._make_recognising()
@@ -103,9 +105,9 @@ class Worker:
         self._lock: ProcessLock | None = None
         self._store_lane = Lane("store", self._store_step, self._stopping)
         self._embed_lane = Lane("embed", self._embed_step, self._stopping)
-        self._ocr_lane = Lane("ocr", self._recognising.step, self._stopping)
+        self._ocr_lane = Lane("ocr", self._pausing.unless_on(self._recognising.step), self._stopping)
         self._lanes = [
-            Lane("read", self._read_step, self._stopping),
+            Lane("read", self._pausing.unless_on(self._read_step), self._stopping),
             self._store_lane,
             self._embed_lane,
             self._ocr_lane,
@@ -120,7 +122,7 @@ class Worker:
 
     def _make_recognising(self) -> Recognising:
         means = Means(lambda: find_tesseract(self._settings.ocr), Extractor, self._reader.opened)
-        yielding = Yielding(self._clock, self._tools.busy, self._stopping, YIELD_MAX_S)
+        yielding = Yielding(self._clock, self._tools.busy, self._stopping, YIELD_MAX_S, self._pausing.is_on)
         giving = Giving(yielding, self._leases.hold, self._leases.let_go, self.wake)
         return Recognising(self._database, self.board, self._clock, means, giving)
 
@@ -218,7 +220,7 @@ class Worker:
         tasks = self._pipeline.claim()
         self._leases.hold(task.job for task in tasks)
         try:
-            while tasks and not self._stopping.is_set():
+            while tasks and not self._stopping.is_set() and not self._pausing.is_on():
                 read = self._reader.read(tasks[0])
                 if self._stopping.is_set() and read.reason is not None:
                     break
@@ -263,7 +265,7 @@ class Worker:
 
     def _embed_step(self) -> float | None:
         self._embedding.catch_up()
-        due = self._embedding.next_due()
+        due = None if self._pausing.is_on() else self._embedding.next_due()
         if due is None or due > 0:
             return min((wait for wait in (due, self._building.step()) if wait is not None), default=None)
         self.board.note_work()

@@ -18,22 +18,29 @@ class Yielding:
         busy: Whether something is going on that may not be slowed down.
         stopping: Set when the process wants to end.
         max_s: How long a batch waits at most: what takes a core for longer waits longer.
+        paused: Whether a person wants it to rest.
     """
 
     def __init__(
-        self, clock: Clock, busy: Callable[[], bool], stopping: threading.Event, max_s: float = YIELD_MAX_S
+        self,
+        clock: Clock,
+        busy: Callable[[], bool],
+        stopping: threading.Event,
+        max_s: float = YIELD_MAX_S,
+        paused: Callable[[], bool] = lambda: False,
     ) -> None:
         self._clock = clock
         self._busy = busy
         self._stopping = stopping
         self._max_s = max_s
+        self._paused = paused
 
     def give_way(self) -> bool:
-        """Waits its turn; False when the process wants to end."""
+        """Waits its turn; False when the process wants to end, or a person has it rest."""
         until = self._clock.monotonic() + self._max_s
         while self._busy() and self._clock.monotonic() < until and not self._stopping.wait(LOOK_S):
             pass
-        return not self.is_stopping
+        return not self.is_stopping and not self._paused()
 
     @property
     def is_stopping(self) -> bool:

@@ -1,11 +1,11 @@
-"""The library page: files with their state, search in names and text, retry, remove, the progress of what is added.
+"""The library page: files with their state, search in names and text, retry, remove.
 
 Owns `/library` and its fragments under `/ui/library` and `/ui/documents`. What rows say is `app.web.library_view`'s,
-watched folders are `app.web.folders`', reading and removing files is `app.ingest.sources`'.
+watched folders are `app.web.folders`', what is being added `app.web.progress_box`'s, reading and removing files is
+`app.ingest.sources`'.
 """
 
 from dataclasses import dataclass
-from datetime import datetime
 from functools import partial
 from typing import Annotated, Any
 
@@ -15,7 +15,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from app.edge.deps import Services, ServicesDep, UserDep
 from app.edge.errors import error_message
-from app.edge.inputs import Moment, RowId
+from app.edge.inputs import RowId
 from app.edge.uploads import receive_uploads
 from app.search.hits import SearchFilters
 from app.store import collections, documents, web_pages
@@ -24,8 +24,9 @@ from app.store.engine import Session
 from app.web import folders, library_view
 from app.web.language_hint import language_hint
 from app.web.library_rows import file_row, file_rows
-from app.web.library_view import Adding, TextHit
-from app.web.templating import render_fragment, render_page
+from app.web.library_view import TextHit
+from app.web.progress_box import adding_of
+from app.web.templating import is_htmx, render_fragment, render_page
 
 router = APIRouter()
 
@@ -123,24 +124,6 @@ def working_fragment(
         oob=True,
         **_counts(services, counts),
     )
-
-
-@router.get("/ui/library/progress", response_class=HTMLResponse)
-def progress_fragment(
-    services: ServicesDep, user_id: UserDep, since: Moment | None = None, seen: int = 0, hide: bool = False
-) -> HTMLResponse:
-    """The progress box. `since` keeps the batch that the page watches once it is over, until `hide` asks for none.
-
-    The page is told to bring its list anew when files came, and when the last one is done: failed ones stand first.
-    """
-    box = adding_of(services, user_id, since)
-    if hide and box is not None and not box.working:
-        box = None
-    began = since if since is not None and box is not None else services.progress.began()
-    response = render_fragment(services, "library/_progress.html", adding=box, since=began.isoformat())
-    if box is not None and (box.total > seen or not box.working):
-        response.headers["HX-Trigger"] = "library-changed"
-    return response
 
 
 @router.get("/library/remove/{document_id}", response_class=HTMLResponse)
@@ -243,18 +226,6 @@ def files_context(
         "empty_formats": catalog.t("library.empty_formats", size=catalog.size(services.settings.upload_max_mb * 10**6)),
         "oob": False,
     }
-
-
-def adding_of(services: Services, user_id: int, since: datetime | None) -> Adding | None:
-    """The progress box of the batch that is going on, or of the one that began at `since`."""
-    began = since or services.progress.began()
-    counted = services.database.read(lambda session: documents.progress(session, user_id, began))
-    return library_view.adding(services.progress.batch(counted), services.catalog)
-
-
-def is_htmx(request: Request) -> bool:
-    """Whether a fragment is wanted rather than a page."""
-    return request.headers.get("hx-request") == "true"
 
 
 def _counts(services: Services, counts: Counts) -> dict[str, Any]:

@@ -49,7 +49,8 @@ class FileRow:
 
 @dataclass(frozen=True, slots=True)
 class Adding:
-    """The progress box. `progress` of `total` drives the bar; `left` is empty while no rate is known."""
+    """The progress box. `progress` of `total` drives the bar; `left` is empty while no rate is known. `paused`: work is
+    left, and rests."""
 
     title: str
     counts: str
@@ -60,6 +61,7 @@ class Adding:
     progress: float
     working: bool
     failed: int
+    paused: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,11 +162,12 @@ def counts_words(counts: Counts, catalog: Catalog) -> str:
     return " · ".join(words)
 
 
-def adding(batch: Batch, catalog: Catalog) -> Adding | None:
-    """The box of a batch; None when nothing is in it."""
+def adding(batch: Batch, catalog: Catalog, *, paused: bool = False) -> Adding | None:
+    """The box of a batch; None when nothing is in it. `paused`: nothing is done to it until somebody continues."""
     if not batch.total:
         return None
     working = not batch.is_over
+    resting = working and paused
     by_words, waiting = batch.searchable + batch.failed - batch.done, batch.total - batch.searchable - batch.failed
     words = [catalog.t("library.ready_count", n=batch.done - batch.failed)]
     for name, number in (("searchable", by_words), ("waiting", waiting), ("failed", batch.failed)):
@@ -172,15 +175,16 @@ def adding(batch: Batch, catalog: Catalog) -> Adding | None:
             words.append(catalog.t(f"library.{name}_count", n=number))
     share = batch.embedded / batch.passages if batch.passages else 0.0
     return Adding(
-        title=catalog.t("library.adding" if working else "library.added", n=batch.total),
+        title=catalog.t(f"library.{_adding_title(working, resting)}", n=batch.total),
         counts=" · ".join(words),
         label=catalog.t("library.progress_label", done=batch.done, total=batch.total),
-        left=_left_words(batch.eta_s, catalog) if working else "",
-        note=_adding_note(batch, by_words, catalog),
+        left=_left_words(batch.eta_s, catalog) if working and not resting else "",
+        note=catalog.t("library.paused_note") if resting else _adding_note(batch, by_words, catalog),
         total=batch.total,
         progress=round(batch.done + by_words * share, 2),
         working=working,
         failed=batch.failed,
+        paused=resting,
     )
 
 
@@ -238,6 +242,12 @@ def _left_words(eta_s: int | None, catalog: Catalog) -> str:
     if eta_s is None:
         return ""
     return catalog.t("library.minutes_left", n=round(eta_s / 60)) if eta_s >= 60 else catalog.t("library.seconds_left")
+
+
+def _adding_title(working: bool, resting: bool) -> str:
+    if resting:
+        return "adding_paused"
+    return "adding" if working else "added"
 
 
 def _adding_note(batch: Batch, by_words: int, catalog: Catalog) -> str:

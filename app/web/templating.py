@@ -35,6 +35,11 @@ def render_page(
     return _respond(services, template, status, side=side, path=request.url.path, **context)
 
 
+def is_htmx(request: Request) -> bool:
+    """Whether a fragment is wanted rather than a page."""
+    return request.headers.get("hx-request") == "true"
+
+
 def render_fragment(services: Services, template: str, *, status: int = 200, **context: Any) -> HTMLResponse:
     """A piece of a page for htmx or a script; the same partial that the page includes."""
     return _respond(services, template, status, **context)
