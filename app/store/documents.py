@@ -117,15 +117,15 @@ def list_documents(
     Raises:
         InvalidInputError: for an `after` that no page gave.
     """
-    needs_look = _needs_look()
-    query = _select().where(*_conditions(user_id, filters)).order_by(needs_look.desc(), Document.id.desc())
-    if after is not None:
-        look, last_id = _cursor(after)
-        behind = (
-            and_(needs_look, Document.id < last_id) | ~needs_look if look else ~needs_look & (Document.id < last_id)
-        )
-        query = query.where(behind)
-    rows = [_row(found) for found in session.execute(query.limit(limit + 1))]
+    look, last_id = (True, None) if after is None else _cursor(after)
+    query = _select().where(*_conditions(user_id, filters)).order_by(Document.id.desc())
+    rows: list[DocumentRow] = []
+    # Two queries, each in the order of ids: one of both kinds would sort the whole library for its first page.
+    for kind in (True, False) if look else (False,):
+        some = query.where(_needs_look() if kind else ~_needs_look())
+        if last_id is not None and kind == look:
+            some = some.where(Document.id < last_id)
+        rows += [_row(found) for found in session.execute(some.limit(limit + 1 - len(rows)))]
     if len(rows) <= limit:
         return DocumentPage(rows, None)
     last = rows[limit - 1]
