@@ -9,6 +9,7 @@ import platform
 import sqlite3
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from typing import Annotated, Any
 
 import anyio.to_thread
@@ -265,8 +266,7 @@ def _saved_words(services: Services, saved: model_settings.Saved) -> str:
 
 def _about(services: Services, counts: documents.Counts) -> list[Fact]:
     catalog, settings = services.catalog, services.settings
-    path = services.database.path
-    size = catalog.size(path.stat().st_size) if path.is_file() else "–"
+    size = catalog.size(database_bytes(services.database.path))
     holds = {
         "documents": catalog.t("library.documents", n=counts.documents),
         "passages": catalog.t("library.passages", n=counts.passages),
@@ -282,3 +282,9 @@ def _about(services: Services, counts: documents.Counts) -> list[Fact]:
         ("licence", catalog.t("settings.licence_value"), False),
     )
     return [Fact(catalog.t(f"settings.{name}"), value, mono) for name, value, mono in facts]
+
+
+def database_bytes(path: Path) -> int:
+    """All of the database: what was written last stands in a second file (`-wal`) until it is taken over."""
+    files = (path, path.with_name(f"{path.name}-wal"), path.with_name(f"{path.name}-shm"))
+    return sum(file.stat().st_size for file in files if file.is_file())

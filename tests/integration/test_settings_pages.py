@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping
 from html import unescape
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from fastapi.testclient import TestClient
 from app.catalog import load_catalog
 from app.main import create_app
 from app.settings import Settings
+from app.web.settings import database_bytes
 from tests.route_server import CHAT, OLLAMA, Answer, listing, routes
 
 HTMX = {"HX-Request": "true"}
@@ -50,6 +52,15 @@ def test_a_fresh_page_has_every_section_and_no_model(client: TestClient) -> None
         assert sentence in said, sentence
     assert 'name="base_url"' in page
     assert "style=" not in page
+
+
+def test_the_size_of_the_database_counts_what_was_written_last(tmp_path: Path) -> None:
+    """It stands in a file beside the database until it is taken over."""
+    database = tmp_path / "docent.db"
+    assert database_bytes(database) == 0
+    for name, size in (("docent.db", 4096), ("docent.db-wal", 90_000), ("docent.db-shm", 32_768), ("other", 5)):
+        (tmp_path / name).write_bytes(b"x" * size)
+    assert database_bytes(database) == 4096 + 90_000 + 32_768
 
 
 def test_a_good_server_is_shown_with_what_it_has(client: TestClient) -> None:
