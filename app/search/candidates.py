@@ -25,6 +25,9 @@ DEPTH = 50
 OVERFETCH = 2
 """Vectors looked at per place wanted, since some belong to documents the user may not see."""
 
+LOCATED = 60
+"""Of these, how many are looked up at first: most users may see nearly everything."""
+
 _TABLE = Chunk.__table__.c
 _ROWS = select(_TABLE.id, _TABLE.document_id, _TABLE.sha256)
 _BY_ID = Prepared(_ROWS.where(_TABLE.id.in_(values_of("ids"))))
@@ -88,7 +91,9 @@ def by_meaning(session: Session, index: VectorIndex, meaning: Meaning, scope: Sc
     """
     if not scope.is_narrow:
         nearest = index.search(session, meaning.generation, meaning.vector, DEPTH * OVERFETCH)
-        found = _located(session, nearest, scope)
+        found = _located(session, nearest[:LOCATED], scope)
+        if len(found) < DEPTH:
+            found += _located(session, nearest[LOCATED:], scope)
         if len(found) >= DEPTH or len(nearest) < DEPTH * OVERFETCH:
             return found[:DEPTH]
     allowed = {row[0] for row in _ALLOWED.rows(session, scope.parameters())}

@@ -63,12 +63,12 @@ def fuse(
     if query is not None and known:
         matrix = np.stack([vectors[keys[place]] for place in known])
         first = _cosines(matrix, query, floor)
-        for place, cosine in zip(known, first, strict=True):
-            cosines[place] = float(cosine)
+        for place, cosine in zip(known, first.tolist(), strict=True):
+            cosines[place] = cosine
         total = _second_look(strengths, known, matrix, (query, first, floor))
     by_words = {key: rank for rank, key in enumerate(words, 1)}
     by_meaning = {key: rank for rank, key in enumerate(dict.fromkeys(near), 1)}
-    order = [int(at) for at in np.argsort(-total, kind="stable")]
+    order: list[int] = np.argsort(-total, kind="stable").tolist()
     return [Fused(keys[at], by_words.get(keys[at]), by_meaning.get(keys[at]), cosines[at]) for at in order]
 
 

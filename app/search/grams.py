@@ -6,8 +6,9 @@ up for passages stored before there was one. It holds no positions, only which p
 and two characters by every trigram that begins with them. To let the last two count, two line ends follow the text.
 """
 
+import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from sqlalchemy import bindparam, text
@@ -21,6 +22,10 @@ POSTINGS = 12_000
 LITERAL_ROWS = 5_000
 """Passages compared with a literal at most."""
 
+LITERAL_GRAMS = 8
+"""Trigrams of a literal that are looked up at most."""
+
+_GRAM = 3
 _BATCH = 5_000
 _BEYOND = chr(0x10FFFF)
 _COUNT = Prepared(text("SELECT coalesce(sum(doc), 0) FROM chunks_grams_terms WHERE term >= :first AND term <= :last"))
@@ -29,6 +34,14 @@ _LITERAL = Prepared(
     text(
         "SELECT id FROM chunk_grams WHERE id IN "
         "(SELECT rowid FROM chunks_grams WHERE chunks_grams MATCH :expression LIMIT :most) "
+        "AND instr(lower(text), :literal)"
+    )
+)
+_LITERAL_AMONG = Prepared(
+    text(
+        "SELECT id FROM chunk_grams WHERE id IN "
+        "(SELECT rowid FROM chunks_grams WHERE chunks_grams MATCH :expression "
+        "AND +rowid IN (SELECT value FROM json_each(:ids)) LIMIT :most) "
         "AND instr(lower(text), :literal)"
     )
 )
@@ -138,21 +151,30 @@ def holders(session: Session, grams: Sequence[WeightedGram]) -> dict[int, float]
     return sums
 
 
-def holding(session: Session, literal: str) -> list[int]:
-    """The chunks that hold a string of three characters or more (folded by `fragments.fold`)."""
-    trigrams = dict.fromkeys(literal[at : at + 3] for at in range(len(literal) - 2))
-    expression = " AND ".join('"' + one.replace('"', '""') + '"' for one in trigrams)
-    values = {"expression": expression, "literal": literal, "most": LITERAL_ROWS}
-    return [row[0] for row in _LITERAL.rows(session, values)]
+def holding(session: Session, literal: str, among: Collection[int] | None = None) -> list[int]:
+    """The chunks that hold a string of three characters or more (folded by `fragments.fold`); only those of `among`, if
+    given."""
+    values = {"expression": _expression(literal), "literal": literal, "most": LITERAL_ROWS}
+    if among is None:
+        return [row[0] for row in _LITERAL.rows(session, values)]
+    return [row[0] for row in _LITERAL_AMONG.rows(session, {**values, "ids": json.dumps(list(among))})]
 
 
 def in_text(session: Session, part: str) -> set[int]:
     """Every chunk whose own text, heading aside, holds a string (folded by `fragments.fold`)."""
-    trigrams = dict.fromkeys(part[at : at + 3] for at in range(len(part) - 2))
-    if not trigrams:
+    if len(part) < _GRAM:
         return {row[0] for row in _SHORT.rows(session, {**_range(part), "part": part})}
-    expression = " AND ".join('"' + one.replace('"', '""') + '"' for one in trigrams)
-    return {row[0] for row in _LONG.rows(session, {"expression": expression, "part": part})}
+    return {row[0] for row in _LONG.rows(session, {"expression": _expression(part), "part": part})}
+
+
+def _expression(literal: str) -> str:
+    """What a chunk has to hold to hold `literal`: its trigrams, of a long one as many from its whole length. Each costs
+    its whole list, and the text is compared anyway."""
+    last = len(literal) - _GRAM
+    count = min(last + 1, LITERAL_GRAMS)
+    places = [last * number // max(1, count - 1) for number in range(count)]
+    trigrams = dict.fromkeys(literal[at : at + _GRAM] for at in places)
+    return " AND ".join('"' + one.replace('"', '""') + '"' for one in trigrams)
 
 
 def idf(count: int, total: int) -> float:
@@ -163,4 +185,4 @@ def idf(count: int, total: int) -> float:
 
 def _range(gram: str) -> Mapping[str, str]:
     """A whole trigram, or all that begin with fewer characters."""
-    return {"first": gram, "last": gram if len(gram) >= 3 else gram + _BEYOND}
+    return {"first": gram, "last": gram if len(gram) >= _GRAM else gram + _BEYOND}

@@ -8,13 +8,15 @@ import json
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 from sqlalchemy import Row, select
 from sqlalchemy.orm import Session
 
 from app.clock import Clock, SystemClock
 from app.search import candidates
+from app.search.candidates import Candidate
 from app.search.embeddings import Embedder
 from app.search.fusion import PER_DOCUMENT, Fused, fuse, score, spread
 from app.search.generations import Embedders, embedders_of
@@ -39,6 +41,11 @@ SEARCHES_AT_ONCE = 8
 """Searches that may hold a database connection at the same time: half of the readers, so that a burst of questions on
 a busy machine leaves connections for everything else."""
 
+T = TypeVar("T")
+
+_Found = tuple[Worded, Meaning | None, list[Candidate]]
+"""What the words found, the question's vector, and what lies near it."""
+
 
 class Searcher:
     """Finds the chunks that fit a question. Blocking and thread-safe; async callers use a worker thread.
@@ -61,6 +68,7 @@ class Searcher:
         self._index = index
         self._query_embedder = QueryEmbedder(embedders_of(embedder), clock or SystemClock())
         self._generation = generation
+        self._served: ActiveGeneration | None = None
         self._words = Words()
         self._places = threading.BoundedSemaphore(SEARCHES_AT_ONCE)
         self._pool = ThreadPoolExecutor(QUERIES_AT_ONCE, thread_name_prefix="docent-query")
@@ -69,19 +77,47 @@ class Searcher:
         """At most `k` hits, best first, no text twice, and of one document no more than a few, unless `filters` names
         documents or nothing else is left."""
         scope = Scope(user_id, filters)
-        embedding = self._pool.submit(self._embed, query)
-        with self._places:
-            worded = self._database.read(lambda session: by_words(session, self._words, query, scope))
-        meaning = embedding.result()
-        with self._places:
-            return self._database.read(lambda session: self._fused(session, worded, meaning, scope, k))
+        looking = self._pool.submit(self._near, query, scope)
+        worded = self._placed(lambda session: by_words(session, self._words, query, scope))
+        meaning, near = looking.result()
+        return self._placed(lambda session: self._fused(session, (worded, meaning, near), scope, k))
 
-    def _embed(self, query: str) -> Meaning | None:
-        """On a thread of its own while words are looked up; no database session is held meanwhile."""
-        return self._query_embedder.embed(query, self._database.read(self._generation))
+    def _near(self, query: str, scope: Scope) -> tuple[Meaning | None, list[Candidate]]:
+        """The question's vector and what lies nearest to it, on a thread of its own while words are looked up; no
+        database session is held while it is embedded.
 
-    def _fused(self, session: Session, worded: Worded, meaning: Meaning | None, scope: Scope, k: int) -> list[Hit]:
-        near = candidates.by_meaning(session, self._index, meaning, scope) if meaning is not None else []
+        It is embedded for the generation that served the last question: to ask first would take a transaction more.
+        Where another one serves by now, it is embedded again.
+        """
+        served = self._served
+        if served is not None:
+            meaning = self._query_embedder.embed(query, served)
+            serving, near = self._placed(partial(self._nearest, meaning=meaning, scope=scope))
+            if serving == served:
+                return meaning, near
+        else:
+            serving = self._database.read(self._generation)
+        self._served = serving
+        meaning = self._query_embedder.embed(query, serving)
+        if meaning is None:
+            return None, []
+        return meaning, self._placed(lambda session: candidates.by_meaning(session, self._index, meaning, scope))
+
+    def _nearest(
+        self, session: Session, meaning: Meaning | None, scope: Scope
+    ) -> tuple[ActiveGeneration | None, list[Candidate]]:
+        """The generation that serves, and what lies near to a vector of it."""
+        serving = self._generation(session)
+        if meaning is None or meaning.generation != serving:
+            return serving, []
+        return serving, candidates.by_meaning(session, self._index, meaning, scope)
+
+    def _placed(self, work: Callable[[Session], T]) -> T:
+        with self._places:
+            return self._database.read(work)
+
+    def _fused(self, session: Session, found: _Found, scope: Scope, k: int) -> list[Hit]:
+        worded, meaning, near = found
         chosen = {candidate.sha256: candidate for candidate in [*near, *worded.found]}
         vectors = self._index.vectors(session, meaning.generation, chosen) if meaning is not None else {}
         strengths = {one.sha256: one.strength for one in worded.found}
@@ -93,8 +129,7 @@ class Searcher:
         ids = {chosen[one.key].chunk_id: one for one in kept}
         listed = {"ids": json.dumps(list(ids)), **scope.parameters()}
         rows = {row.chunk_id: row for row in _ROWS.rows(session, listed)}
-        found = [(rows[chunk_id], one) for chunk_id, one in ids.items() if chunk_id in rows]
-        return self._hits(found, worded)
+        return self._hits([(rows[chunk_id], one) for chunk_id, one in ids.items() if chunk_id in rows], worded)
 
     def _hits(self, found: Sequence[tuple[Row[Any], Fused[str]]], worded: Worded) -> list[Hit]:
         passages = ["\n".join((row.path, row.title, row.heading, row.text)) for row, _ in found]

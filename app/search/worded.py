@@ -86,7 +86,7 @@ def _look_up(session: Session, fragments: Fragments, terms: Sequence[WeightedTer
     names = [name for name in fragments.names if name not in known]
     by_grams = grams.holders(session, weighted)
     holding = [grams.holding(session, literal) for literal in dict.fromkeys([*fragments.joined, *names])]
-    holding += [[one for one in grams.holding(session, word) if one in by_grams] for word in fragments.glued]
+    holding += [grams.holding(session, word, by_grams) for word in fragments.glued]
     by_literals: dict[int, float] = {}
     for ids in holding:
         for chunk_id in ids:
