@@ -71,6 +71,7 @@ from app.web import (
     folders,
     generations,
     guard_panel,
+    language_hint,
     library,
     pages,
     progress_box,
@@ -78,6 +79,7 @@ from app.web import (
     reader,
     reader_pages,
     receipts,
+    removing,
 )
 from app.web import marks as mark_fragments
 from app.web import search as search_page
@@ -105,11 +107,13 @@ ROUTES = (
     reader,
     exports,
     reader_pages,
+    removing,
     library,
     progress_box,
     folders,
     web_page_fragments,
     folder_page,
+    language_hint,
     settings_page,
     search_page,
     guard_panel,

@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from app.rag.pieces import DocRef
+from app.render.names import plain_name
 from app.turns.event_log import Event
 
 VERSION = 1
@@ -45,6 +46,9 @@ TERMINAL = frozenset({"done", "error", "stopped"})
 PING = b": ping\n\n"
 
 Rows = Sequence[Mapping[str, Any]]
+
+_NAMES = ("path", "title", "heading", "label")
+"""What a row calls a document or a part of it by; a page shows them as they come."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,11 +102,19 @@ def start(ids: TurnIds, mode: str, sources: Rows, nearest: Rows, chips: Rows = (
             "chat_id": ids.chat_id,
             "user_message_id": ids.user_message_id,
             "mode": mode,
-            "sources": list(sources),
-            "nearest": list(nearest),
-            "chips": list(chips),
+            "sources": shown_rows(sources),
+            "nearest": shown_rows(nearest),
+            "chips": shown_rows(chips),
         },
     )
+
+
+def shown_rows(rows: Rows) -> list[dict[str, Any]]:
+    """Rows with their documents' names and titles as they may be shown."""
+    return [
+        {key: plain_name(value) if key in _NAMES and isinstance(value, str) else value for key, value in row.items()}
+        for row in rows
+    ]
 
 
 def delta(text: str) -> Frame:
@@ -122,7 +134,8 @@ def retry(data: Mapping[str, Any]) -> Frame:
 
 def tool(data: Mapping[str, Any], asked: str) -> Frame:
     """A tool call begins or ends; only the known fields are copied. `asked` is what it is for, in words."""
-    return Frame("tool", {key: data.get(key) for key in FIELDS["tool"]} | {"asked": asked})
+    known = {key: data.get(key) for key in FIELDS["tool"]}
+    return Frame("tool", known | {"asked": asked, "sources": known["sources"] and shown_rows(known["sources"])})
 
 
 def notice(code: str, message: str) -> Frame:
@@ -145,9 +158,9 @@ def done(
         {
             "message_id": message_id,
             "html": html,
-            "sources": list(sources),
+            "sources": shown_rows(sources),
             "citations": {"valid": citations[0], "dropped": citations[1]},
-            "read_docs": [asdict(document) for document in read_docs],
+            "read_docs": shown_rows([asdict(document) for document in read_docs]),
             **asdict(counts),
         },
     )

@@ -14,6 +14,7 @@ from app.catalog import Catalog
 from app.rag.markers import find_markers
 from app.render.answer import Marker, Source, Titles, answer_html
 from app.render.highlight import quote_html
+from app.render.names import plain_name
 
 SourceRow = Mapping[str, Any]
 """A row of `messages.sources`, as `app.rag.citations.source_rows` makes it."""
@@ -50,7 +51,7 @@ def source_views(rows: Sequence[SourceRow], turn_id: str) -> list[SourceView]:
             n=int(row.get("n") or 0),
             href=reader_href(row, turn_id),
             title=title_of(row),
-            path=str(row["path"]),
+            path=plain_name(str(row["path"])),
             locator=locator_of(row),
             score=float(row.get("score") or 0.0),
             cited=bool(row.get("cited")),
@@ -70,14 +71,14 @@ def reader_href(row: SourceRow, turn_id: str, nth: int = 1, view: str = "") -> s
 
 
 def title_of(row: SourceRow) -> str:
-    """The innermost heading, else the document's title, else its file name."""
+    """The innermost heading, else the document's title, else its file name, as it may be shown."""
     heading = str(row.get("heading") or "").rpartition(" › ")[2]
-    return heading or str(row.get("title") or "") or str(row["path"]).rpartition("/")[2]
+    return plain_name(heading or str(row.get("title") or "") or str(row["path"]).rpartition("/")[2])
 
 
 def locator_of(row: SourceRow) -> str:
     """`restic/060_forget.rst:15–23`, or `manual.pdf, p. 7`."""
-    path, page = str(row["path"]), row.get("page")
+    path, page = plain_name(str(row["path"])), row.get("page")
     if page is not None:
         return f"{path}, p. {page}"
     start, end = row.get("line_start"), row.get("line_end")

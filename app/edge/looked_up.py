@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from app.catalog import Catalog
+from app.render.names import plain_name
 
 _WHOLE = re.compile(r"[0-9]{1,9}")
 
@@ -18,8 +19,8 @@ def asked_for(catalog: Catalog, name: str, args: Mapping[str, Any]) -> str:
     where = " ".join(filter(None, (path + lines, str(args.get("glob") or ""))))
     what = args.get("pattern") or args.get("query")
     if not what:
-        return where
-    quoted = f"“{what}”"
+        return plain_name(where)
+    quoted, where = f"“{plain_name(str(what))}”", plain_name(where)
     return catalog.t("chat.tool_in", what=quoted, where=where) if where else quoted
 
 

@@ -17,7 +17,7 @@ from sqlalchemy.orm import Session
 from app.logs import kv, redactor
 from app.settings import EDITABLE, EMBEDDER, SECRET, Settings
 from app.store.engine import Database
-from app.store.models.setup import Setting
+from app.store.models.setup import PUT_AWAY, Setting
 
 _log = logging.getLogger(__name__)
 
@@ -38,7 +38,8 @@ def effective(session: Session, settings: Settings) -> Settings:
     `settings` is the environment's. A value in the table that is no longer valid is left out with a warning.
     """
     stored: dict[str, object] = {}
-    for key, value in session.execute(select(Setting.key, Setting.value).order_by(Setting.key)):
+    rows = select(Setting.key, Setting.value).where(~Setting.key.startswith(PUT_AWAY)).order_by(Setting.key)
+    for key, value in session.execute(rows):
         if key not in EDITABLE or settings.is_locked(key) or (key in EMBEDDER and settings.is_embedder_locked):
             continue
         checked = _checked(key, value)

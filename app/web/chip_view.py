@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from app.catalog import Catalog
-from app.web.library_view import shown_name
+from app.render.names import shown_name
 
 
 @dataclass(frozen=True, slots=True)

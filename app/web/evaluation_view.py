@@ -10,9 +10,9 @@ from urllib.parse import urlencode
 
 from app.catalog import Catalog
 from app.rag.eval_result import COMPARABLE, MEASURES, WORTH
+from app.render.names import shown_name
 from app.store.eval_questions import EvalQuestion, Place, RightPassage
 from app.store.eval_runs import RunRow
-from app.web.library_view import shown_name
 
 SEARCH_CHARS = 400
 SUMMARY = ("recall", "given", "deflection_recall", "valid")

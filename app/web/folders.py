@@ -13,6 +13,7 @@ from app.edge.deps import Services, ServicesDep, UserDep
 from app.edge.errors import error_message
 from app.edge.inputs import RowId
 from app.errors import AppError
+from app.render.names import shown_name
 from app.store import collections, jobs, removals
 from app.store.collections import CollectionRow
 from app.store.engine import Session
@@ -20,7 +21,6 @@ from app.store.jobs import ScanState
 from app.store.removals import Removal
 from app.web import folders_view
 from app.web.folders_view import Folder
-from app.web.library_view import shown_name
 from app.web.templating import render_fragment, render_page
 
 router = APIRouter()

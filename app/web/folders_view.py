@@ -10,10 +10,10 @@ from datetime import datetime
 from typing import Any
 
 from app.catalog import Catalog
+from app.render.names import shown_name
 from app.store.collections import CollectionRow
 from app.store.jobs import LIVE, ScanState
 from app.store.removals import Removal
-from app.web.library_view import shown_name
 
 
 @dataclass(frozen=True, slots=True)

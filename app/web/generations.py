@@ -24,6 +24,7 @@ from app.store import documents
 from app.store import settings as stored
 from app.web import generations_view
 from app.web.generations_view import ENDPOINT
+from app.web.language_hint import language_hint
 from app.web.templating import render_fragment, render_page
 
 router = APIRouter()
@@ -223,6 +224,7 @@ def _panel(services: Services, user_id: int) -> dict[str, Any]:
         "kept": [generations_view.kept_view(kept, standing.active, catalog) for kept in standing.kept],
         "embedder_locked": services.settings.is_embedder_locked,
         "watched": _is_watched(standing),
+        "languages": language_hint(services, user_id),
         "threshold": catalog.t("settings.threshold_value", score=catalog.number(services.settings.retrieval_min_score)),
         "top_k": catalog.t("settings.top_k_value", n=services.settings.retrieval_top_k),
     }

@@ -1,7 +1,7 @@
-"""The library page: files with their state, search in names and text, retry, remove.
+"""The library page: files with their state, search in names and text, retry. Removing is `app.web.removing`'s.
 
 Owns `/library` and its fragments under `/ui/library` and `/ui/documents`. What rows say is `app.web.library_view`'s,
-watched folders are `app.web.folders`', what is being added `app.web.progress_box`'s, reading and removing files is
+watched folders are `app.web.folders`', what is being added `app.web.progress_box`'s, reading files is
 `app.ingest.sources`'.
 """
 
@@ -17,15 +17,18 @@ from app.edge.deps import Services, ServicesDep, UserDep
 from app.edge.errors import error_message
 from app.edge.inputs import RowId
 from app.edge.uploads import receive_uploads
+from app.rag.context import passages_of
+from app.rag.merging import merged
+from app.render.names import shown_name
 from app.search.hits import SearchFilters
 from app.store import collections, documents, web_pages
 from app.store.documents import Counts, DocumentFilters, DocumentPage
 from app.store.engine import Session
-from app.web import folders, library_view
-from app.web.language_hint import language_hint
+from app.web import folders, library_view, search_view
+from app.web.language_hint import library_hint
 from app.web.library_rows import file_row, file_rows
-from app.web.library_view import TextHit
 from app.web.progress_box import adding_of
+from app.web.search_view import Found
 from app.web.templating import is_htmx, render_fragment, render_page
 
 router = APIRouter()
@@ -66,7 +69,7 @@ def library_page(
         "adding": adding_of(services, user_id, None),
         "since": services.progress.began().isoformat(),
         "focus": request.query_params.get("focus") == "search",
-        "language_hint": language_hint(services, user_id),
+        "language_hint": library_hint(services, user_id),
         **folders.context(services, user_id),
         "web_pages": services.database.read(lambda session: web_pages.count_pages(session, user_id)),
     }
@@ -84,7 +87,7 @@ async def upload_form(request: Request, services: ServicesDep, user_id: UserDep)
     """Takes files from a plain form, for browsers without script; what was refused is listed with its reason."""
     uploaded = await receive_uploads(request, services, user_id)
     problems = [
-        {"name": library_view.shown_name(item.name), "words": error_message(services.catalog, item.error)}
+        {"name": shown_name(item.name), "words": error_message(services.catalog, item.error)}
         for item in uploaded
         if item.error is not None
     ]
@@ -122,43 +125,7 @@ def working_fragment(
         "library/_working.html",
         rows=changed,
         oob=True,
-        **_counts(services, counts),
-    )
-
-
-@router.get("/library/remove/{document_id}", response_class=HTMLResponse)
-def remove_page(request: Request, document_id: RowId, services: ServicesDep, user_id: UserDep) -> HTMLResponse:
-    """The question before a document is removed, as a page for browsers without script."""
-    confirm = _remove_question(services, user_id, document_id)
-    return render_page(services, request, user_id, "library/confirm.html", place="library", confirm=confirm)
-
-
-@router.get("/ui/documents/{document_id}/remove", response_class=HTMLResponse)
-def remove_dialog(document_id: RowId, services: ServicesDep, user_id: UserDep) -> HTMLResponse:
-    """The same question as a dialog."""
-    return render_fragment(services, "library/_confirm.html", confirm=_remove_question(services, user_id, document_id))
-
-
-@router.post("/ui/documents/{document_id}/remove")
-def remove(request: Request, document_id: RowId, services: ServicesDep, user_id: UserDep) -> Response:
-    """Removes a document with its passages.
-
-    Raises:
-        NotFoundError: when it is not there any more.
-    """
-    row = services.database.read(lambda session: documents.get_document(session, user_id, document_id)).row
-    services.sources.delete_document(user_id, document_id)
-    if not is_htmx(request):
-        return RedirectResponse("/library", status_code=303)
-    counts = services.database.read(lambda session: documents.counts(session, user_id))
-    words = services.catalog.t("library.removed", name=library_view.shown_name(row.path))
-    return render_fragment(
-        services,
-        "library/_removed.html",
-        id=document_id,
-        words=words,
-        oob=True,
-        **_counts(services, counts),
+        **counts_context(services, counts),
     )
 
 
@@ -218,7 +185,7 @@ def files_context(
         "statuses": library_view.statuses(),
         "collections": listed.collections,
         "sample": next((row for row in listed.collections if row.kind == "sample"), None),
-        **_counts(services, listed.counts),
+        **counts_context(services, listed.counts),
         "rows": rows,
         "range": catalog.t("library.range", shown=shown, total=listed.matching),
         "more": more,
@@ -228,38 +195,28 @@ def files_context(
     }
 
 
-def _counts(services: Services, counts: Counts) -> dict[str, Any]:
+def counts_context(services: Services, counts: Counts) -> dict[str, Any]:
     """The line under the title, and the number that the side bar repeats."""
     return {"counts": library_view.counts_words(counts, services.catalog), "held": counts.documents}
 
 
 def _list(session: Session, user_id: int, filters: DocumentFilters, after: str | None) -> _Listed:
+    counts = documents.counts(session, user_id)
+    is_all = filters == DocumentFilters()
     return _Listed(
         page=documents.list_documents(session, user_id, filters, after=after),
-        matching=documents.count_matching(session, user_id, filters),
-        counts=documents.counts(session, user_id),
+        matching=counts.documents if is_all else documents.count_matching(session, user_id, filters),
+        counts=counts,
         collections=collections.list_collections(session, user_id),
     )
 
 
-def _text_hits(services: Services, user_id: int, filters: DocumentFilters) -> list[TextHit] | None:
-    """Passages that hold what is looked for; None where nothing is looked for."""
+def _text_hits(services: Services, user_id: int, filters: DocumentFilters) -> tuple[Found, ...] | None:
+    """Passages that hold what is looked for or come close to it; None where nothing is looked for."""
     if not filters.q:
         return None
     where = SearchFilters(collections=None if filters.collection is None else (filters.collection,))
     hits = services.searcher.search(filters.q, user_id=user_id, k=TEXT_HITS, filters=where)
-    return [library_view.text_hit(hit, filters.q, services.catalog) for hit in hits]
-
-
-def _remove_question(services: Services, user_id: int, document_id: int) -> dict[str, str]:
-    row = services.database.read(lambda session: documents.get_document(session, user_id, document_id)).row
-    catalog = services.catalog
-    loses = catalog.t("library.remove_loses", n=row.chunks) if row.chunks else catalog.t("library.remove_loses_nothing")
-    return {
-        "action": f"/ui/documents/{document_id}/remove",
-        "back": "/library",
-        "title": catalog.t("library.remove_title", name=library_view.shown_name(row.path)),
-        "loses": loses,
-        "more": catalog.t("library.remove_folder_file") if row.source == "folder" else "",
-        "verb": catalog.t("library.remove_verb"),
-    }
+    least = services.settings.retrieval_min_score
+    found = search_view.hits(merged(passages_of(hits)), search_view.Query(filters.q), services.catalog)
+    return tuple(hit for hit in found if hit.holds_words or hit.fit >= least)

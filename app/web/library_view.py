@@ -1,11 +1,9 @@
-"""What the library shows, computed from rows: file rows, the progress box, folders, hits with marked words. Pure.
+"""What the library shows, computed from rows: file rows, the progress box, the counts. Pure.
 
 No database and no request here; every string comes from the catalog that is passed in. Used by `app.web.library`,
 `app.web.folders` and `app.web.settings`.
 """
 
-import re
-import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -13,15 +11,11 @@ from urllib.parse import urlencode
 
 from app.catalog import Catalog
 from app.ingest.progress import Batch, Stage
-from app.search.hits import Hit
+from app.render.names import plain_name, shown_name
 from app.store.documents import Counts, DocumentFilters, DocumentRow
 from app.web.ocr_view import NO_PICTURES, OcrView
 from app.web.web_page_view import NO_PAGE, PageView
 
-NAME_CHARS = 96
-"""A longer path is cut in the middle; the row's title keeps it whole."""
-
-SNIPPET_CHARS = 220
 WORKING = ("queued", "parsing", "embedding")
 
 
@@ -64,33 +58,6 @@ class Adding:
     paused: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
-    """A stretch of a snippet; `marked` where a word of the query stands."""
-
-    text: str
-    marked: bool
-
-
-@dataclass(frozen=True, slots=True)
-class TextHit:
-    """A passage that holds the words looked for."""
-
-    href: str
-    title: str
-    locator: str
-    snippet: tuple[Part, ...]
-
-
-def shown_name(path: str) -> str:
-    """A path as it may be shown: control and direction-changing characters become "�", the middle of a long one "…"."""
-    clean = "".join("�" if unicodedata.category(char) in ("Cc", "Cf", "Zl", "Zp") else char for char in path)
-    if len(clean) <= NAME_CHARS:
-        return clean
-    head = NAME_CHARS // 3
-    return f"{clean[:head]}…{clean[len(clean) - (NAME_CHARS - head - 1) :]}"
-
-
 def file_row(
     row: DocumentRow,
     catalog: Catalog,
@@ -106,10 +73,10 @@ def file_row(
     title = "" if row.title == row.path.rsplit("/", 1)[-1] else shown_name(row.title)
     return FileRow(
         id=row.id,
-        path=shown_name(row.path) if len(row.path) <= NAME_CHARS else row.path,
+        path=plain_name(row.path),
         name=name,
         title=title,
-        collection=row.collection,
+        collection=plain_name(row.collection),
         status=row.status,
         words=status_words(row, stage, catalog),
         passages=catalog.number(row.chunks) if row.chunks else "–",
@@ -188,38 +155,6 @@ def adding(batch: Batch, catalog: Catalog, *, paused: bool = False) -> Adding | 
     )
 
 
-def text_hit(hit: Hit, query: str, catalog: Catalog) -> TextHit:
-    """A search hit with the query's words marked in about `SNIPPET_CHARS` characters around the first of them."""
-    where = catalog.t("reader.page", page=hit.page) if hit.page else _lines(hit, catalog)
-    address = urlencode({"chunk": hit.chunk_id})
-    return TextHit(
-        href=f"/documents/{hit.document_id}?{address}#passage",
-        title=shown_name(hit.title or hit.path.rsplit("/", 1)[-1]),
-        locator=f"{shown_name(hit.path)} · {where}",
-        snippet=snippet(hit.text, query),
-    )
-
-
-def snippet(text: str, query: str) -> tuple[Part, ...]:
-    """The stretch of `text` around the first word of `query` that stands in it, in parts."""
-    flat = " ".join(text.split())
-    words = sorted({word for word in re.findall(r"\w+", query) if len(word) > 1}, key=len, reverse=True)
-    pattern = re.compile("|".join(rf"\b{re.escape(word)}\w{{0,3}}" for word in words) or r"(?!)", re.IGNORECASE)
-    first = pattern.search(flat)
-    start = max(0, first.start() - SNIPPET_CHARS // 3) if first else 0
-    if start:
-        start = flat.find(" ", start) + 1
-    end = len(flat) if len(flat) <= start + SNIPPET_CHARS else max(flat.rfind(" ", start, start + SNIPPET_CHARS), start)
-    shown = flat[start:end] if end > start else flat[start : start + SNIPPET_CHARS]
-    parts: list[Part] = [Part("… ", False)] if start else []
-    at = 0
-    for match in pattern.finditer(shown):
-        parts += [Part(shown[at : match.start()], False), Part(match.group(), True)]
-        at = match.end()
-    parts.append(Part(shown[at:] + (" …" if start + len(shown) < len(flat) else ""), False))
-    return tuple(part for part in parts if part.text)
-
-
 def page_address(base: str, filters: DocumentFilters, after: str, shown: int) -> str:
     """The address of the list behind `after`, filters kept; `shown` is how many rows stand before it."""
     values = {
@@ -230,12 +165,6 @@ def page_address(base: str, filters: DocumentFilters, after: str, shown: int) ->
         "shown": shown,
     }
     return f"{base}?{urlencode({key: value for key, value in values.items() if value is not None})}"
-
-
-def _lines(hit: Hit, catalog: Catalog) -> str:
-    if hit.line_start == hit.line_end:
-        return catalog.t("library.hit_line", start=hit.line_start)
-    return catalog.t("library.hit_lines", start=hit.line_start, end=hit.line_end)
 
 
 def _left_words(eta_s: int | None, catalog: Catalog) -> str:

@@ -13,10 +13,10 @@ from app.catalog import Catalog
 from app.edge.answers import reader_href, title_of
 from app.edge.deps import ServicesDep, UserDep
 from app.errors import NotFoundError
+from app.render.names import shown_name
 from app.store import chats, marks, queries
 from app.store.engine import Session
 from app.store.queries import GapRow
-from app.web.library_view import shown_name
 from app.web.templating import render_page
 
 router = APIRouter()

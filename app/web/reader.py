@@ -16,6 +16,7 @@ from app.edge.deps import Services, ServicesDep, UserDep
 from app.edge.inputs import RowId
 from app.errors import NotFoundError
 from app.render.highlight import reader_html
+from app.render.names import shown_name
 from app.store import documents
 from app.store.documents import DocumentDetail
 from app.web import library_view, reader_pages, reader_place, reader_view
@@ -48,7 +49,7 @@ def reader_page(
     if opened.document is None:
         if opened.source is None or citation is None or opened.source.get("document_id") != document_id:
             raise NotFoundError("document_not_found")
-        gone = {"title": library_view.shown_name(str(opened.source.get("title") or opened.source.get("path")))}
+        gone = {"title": shown_name(str(opened.source.get("title") or opened.source.get("path")))}
         gone |= {"citation": citation, "source": opened.source}
         return render_page(services, request, user_id, "reader/gone.html", status=404, place="library", **gone)
     row, text = opened.document.row, opened.document.text

@@ -20,6 +20,7 @@ from app.ingest.extract.drawn import Asked as Wanted
 from app.ingest.extract.drawn import Drawn
 from app.ingest.extract.page_pictures import PageNotDrawnError, tag
 from app.render.highlight import quote_html
+from app.render.names import shown_name
 from app.store.documents import DocumentRow
 from app.web import library_view, reader_place
 from app.web.reader_place import Asked, Opened
@@ -116,7 +117,7 @@ def figure(services: Services, user_id: int, opened: Opened, asked: Asked) -> Pa
     number = drawn.page if drawn else wanted.page or wanted.first
     pages = drawn.pages if drawn else row.pages
     catalog = services.catalog
-    name = library_view.shown_name(row.path).rsplit("/", 1)[-1]
+    name = shown_name(row.path).rsplit("/", 1)[-1]
     boxed = drawn is not None and drawn.boxed
     alt = catalog.t("reader.page_alt_boxed" if boxed else "reader.page_alt", page=number, pages=pages or "?", name=name)
     return PageFigure(

@@ -14,9 +14,10 @@ from app.edge.answers import reader_href, title_of
 from app.rag.citations import check
 from app.rag.markers import strip_markers
 from app.rag.pieces import Passage
+from app.render.names import plain_name, shown_name
 from app.store.chats import MessageRow
 from app.store.documents import DocumentRow
-from app.web.library_view import shown_name
+from app.web.passage_view import place_words
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,18 +154,6 @@ def _support(source: Mapping[str, Any], nth: int) -> tuple[int, int] | None:
             return None
 
 
-def locator(path: str, page: object, lines: tuple[object, object], catalog: Catalog) -> str:
-    """`lines 15–23`, `p. 7`, or the path where neither is known."""
-    if page:
-        return catalog.t("reader.page", page=page)
-    first, last = lines
-    if not first:
-        return shown_name(path)
-    if first == last or not last:
-        return catalog.t("reader.line", start=first)
-    return catalog.t("reader.lines", start=first, end=last)
-
-
 def begins_with_title(text: str, title: str) -> bool:
     """Whether the text's own first heading is the document's title, so that the page need not say it twice."""
     head = (line.strip("#=*-~ \t") for line in text[:2000].splitlines())
@@ -174,7 +163,7 @@ def begins_with_title(text: str, title: str) -> bool:
 def facts(row: DocumentRow, catalog: Catalog, now: datetime) -> tuple[Fact, ...]:
     """What is known of a document; facts that don't apply are left out."""
     values: Sequence[tuple[str, str]] = (
-        ("collection", row.collection),
+        ("collection", plain_name(row.collection)),
         ("type", row.mime),
         ("size", catalog.size(row.bytes)),
         ("pages", catalog.number(row.pages) if row.pages else ""),
@@ -187,12 +176,12 @@ def facts(row: DocumentRow, catalog: Catalog, now: datetime) -> tuple[Fact, ...]
 
 def _source_link(source: Mapping[str, Any], turn_id: str, current: bool, catalog: Catalog, view: str) -> SourceLink:
     path = str(source.get("path") or "")
-    where = locator(path, source.get("page"), (source.get("line_start"), source.get("line_end")), catalog)
+    where = place_words(source.get("page"), (source.get("line_start"), source.get("line_end")), catalog)
     name = shown_name(path).rsplit("/", 1)[-1]
     return SourceLink(
         n=source["n"],
         href=reader_href(source, turn_id, view=view),
         title=shown_name(title_of(source)),
-        locator=where if where == shown_name(path) else f"{name}, {where}",
+        locator=f"{name}, {where}" if where else shown_name(path),
         current=current,
     )

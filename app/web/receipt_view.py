@@ -12,10 +12,10 @@ from app.edge.answers import reader_href, title_of
 from app.edge.notices import cut_words, trimmed_words
 from app.rag.tokens import estimate_tokens
 from app.rag.turn import TurnStats
+from app.render.names import shown_name
 from app.store.chats import MessageRow
 from app.store.turns import TurnRow
 from app.web.chip_view import asked_of
-from app.web.library_view import shown_name
 from app.web.receipt_time import BAR_WIDTH, Span, waterfall
 from app.web.tool_view import ToolLine, tool_lines
 from app.web.whole_view import receipt_words

@@ -15,6 +15,7 @@ from app.edge.errors import error_message
 from app.errors import InvalidInputError
 from app.rag.context import passages_of
 from app.rag.merging import merged
+from app.render.names import plain_name
 from app.search.asking import Asked, filters_of
 from app.search.hits import SearchFilters
 from app.search.mentions import Facets, Mentions, facets, mentions
@@ -73,7 +74,8 @@ def search_page(
     query: Annotated[search_view.Query, Depends(read_range)],
 ) -> HTMLResponse:
     """The page; a filter that can't be read is named and nothing is searched."""
-    names = services.database.read(lambda s: {one.id: one.name for one in collections.list_collections(s, user_id)})
+    listed = services.database.read(lambda session: collections.list_collections(session, user_id))
+    names = {one.id: plain_name(one.name) for one in listed}
     shown = Shown(
         query,
         chips=search_view.chips(query, names, services.catalog),
@@ -114,7 +116,7 @@ def _found(services: Services, user_id: int, shown: Shown, filters: SearchFilter
     shown = replace(shown, groups=search_view.groups(query, faceted, names, catalog))
     facts = {"total": mentioned.total, "of": mentioned.of, "words": query.q}
     if not query.q:
-        return replace(shown, summary=catalog.t("search.count", n=mentioned.of))
+        return replace(shown, summary=catalog.t("search.count", n=mentioned.of), empty=not mentioned.of)
     if query.view == "documents":
         return replace(
             shown,
@@ -123,9 +125,7 @@ def _found(services: Services, user_id: int, shown: Shown, filters: SearchFilter
             pages=search_view.pages(query, mentioned.total, DOCUMENTS, catalog),
         )
     hits = services.searcher.search(query.q, user_id=user_id, k=HITS, filters=filters)
-    passages = merged(passages_of(hits))
-    return replace(
-        shown,
-        summary=catalog.t("search.fit", n=len(passages), **facts) if passages else "",
-        hits=search_view.hits(passages, query, catalog),
-    )
+    listed = search_view.hits(merged(passages_of(hits)), query, catalog)
+    is_near = any(hit.holds_words or hit.fit >= services.settings.retrieval_min_score for hit in listed)
+    summary = catalog.t("search.fit" if is_near else "search.far", n=len(listed), **facts) if listed else ""
+    return replace(shown, summary=summary, hits=listed)

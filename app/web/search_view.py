@@ -4,17 +4,16 @@ Everything the page shows is in its address, so that each link is the query with
 `app.web.search`.
 """
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from urllib.parse import urlencode
 
 from app.catalog import Catalog
 from app.rag.pieces import Passage
+from app.render.names import shown_name
 from app.search.mentions import Facets, Mentions
-from app.web.library_view import Part, shown_name
+from app.web.passage_view import Part, marked, place_words
 
-SNIPPET_CHARS = 320
 BAR = 40
 """Width of a score's bar in pixels, as in the chat."""
 
@@ -82,7 +81,7 @@ class Chip:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A passage that was found. `bar` is the score's share of `BAR`."""
+    """A passage that was found. `fit` is its score, `bar` the score's share of `BAR`."""
 
     href: str
     title: str
@@ -90,7 +89,13 @@ class Found:
     locator: str
     score: str
     bar: float
+    fit: float
     snippet: tuple[Part, ...]
+
+    @property
+    def holds_words(self) -> bool:
+        """Whether a word that was looked for stands in it."""
+        return any(part.marked for part in self.snippet)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +119,7 @@ class Pages:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """The page: what is asked, in words, and what was found."""
+    """The page: what is asked, in words, and what was found. `empty`: there is nothing to search yet."""
 
     query: Query
     summary: str = ""
@@ -124,6 +129,7 @@ class Shown:
     chips: tuple[Chip, ...] = ()
     pages: Pages = field(default_factory=Pages)
     problem: str = ""
+    empty: bool = False
     views: tuple[Choice, ...] = ()
 
 
@@ -212,33 +218,13 @@ def pages(query: Query, total: int, size: int, catalog: Catalog) -> Pages:
     )
 
 
-def marked(text: str, words: str) -> tuple[Part, ...]:
-    """The stretch of `text` that holds the most of the words, in parts; a word is marked with what it ends in, writing
-    without spaces wherever it stands."""
-    flat = " ".join(text.split())
-    pattern = _pattern(words)
-    start, end = _best(flat, [(match.start(), match.group().casefold()) for match in pattern.finditer(flat)])
-    parts: list[Part] = [Part("… ", False)] if start else []
-    shown, at = flat[start:end], 0
-    for match in pattern.finditer(shown):
-        parts += [Part(shown[at : match.start()], False), Part(match.group(), True)]
-        at = match.end()
-    parts.append(Part(shown[at:] + (" …" if end < len(flat) else ""), False))
-    return tuple(part for part in parts if part.text)
-
-
 def type_words(word: str, catalog: Catalog) -> str:
     """A type as a person names it."""
     return catalog.t(f"search.type_{word}") if catalog.has(f"search.type_{word}") else word or catalog.t("search.type_")
 
 
 def _hit(passage: Passage, words: str, catalog: Catalog) -> Found:
-    if passage.page:
-        where = catalog.t("reader.page", page=passage.page)
-    elif passage.line_start == passage.line_end:
-        where = catalog.t("library.hit_line", start=passage.line_start)
-    else:
-        where = catalog.t("library.hit_lines", start=passage.line_start, end=passage.line_end)
+    where = place_words(passage.page, (passage.line_start, passage.line_end), catalog)
     title = passage.title or passage.path.rsplit("/", 1)[-1]
     heading = passage.heading.removeprefix(title).removeprefix(" › ")
     return Found(
@@ -248,6 +234,7 @@ def _hit(passage: Passage, words: str, catalog: Catalog) -> Found:
         locator=f"{shown_name(passage.path)} · {where}",
         score=f"{passage.score:.2f}",
         bar=round(BAR * passage.score, 1),
+        fit=passage.score,
         snippet=marked(passage.text, words),
     )
 
@@ -260,31 +247,3 @@ def _words(name: str, value: object, names: Mapping[int, str], catalog: Catalog)
 
 def _without(values: tuple[object, ...], one: object) -> tuple[object, ...]:
     return tuple(value for value in values if value != one)
-
-
-def _pattern(words: str) -> re.Pattern[str]:
-    found = sorted({word for word in re.findall(r"\w+", words) if len(word) > 1}, key=len, reverse=True)
-    made = [
-        rf"\b{re.escape(word)}\w{{0,3}}" if word.isascii() or _has_case(word) else re.escape(word) for word in found
-    ]
-    return re.compile("|".join(made) or r"(?!)", re.IGNORECASE)
-
-
-def _has_case(word: str) -> bool:
-    """Whether a word is of a script with capitals, which all part their words by spaces."""
-    return word.lower() != word.upper()
-
-
-def _best(text: str, marks: Sequence[tuple[int, str]]) -> tuple[int, int]:
-    """Start and end of a stretch that holds as many different words as one of its length can."""
-    if len(text) <= SNIPPET_CHARS:
-        return 0, len(text)
-    starts = [max(0, at - SNIPPET_CHARS // 5) for at, _ in marks] or [0]
-    kinds = [len({word for at, word in marks if start <= at < start + SNIPPET_CHARS - 20}) for start in starts]
-    start = starts[max(range(len(starts)), key=lambda place: (kinds[place], -place))]
-    if start:
-        space = text.find(" ", start)
-        start = space + 1 if 0 <= space < start + 30 else start
-    space = text.rfind(" ", start + SNIPPET_CHARS - 30, start + SNIPPET_CHARS)
-    end = min(len(text), space if space > 0 and start + SNIPPET_CHARS < len(text) else start + SNIPPET_CHARS)
-    return start, end

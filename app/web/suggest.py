@@ -11,8 +11,8 @@ from fastapi.responses import HTMLResponse
 
 from app.edge.deps import ServicesDep, UserDep
 from app.rag.chips import written
+from app.render.names import shown_name
 from app.store import suggesting
-from app.web.library_view import shown_name
 from app.web.templating import render_fragment
 
 router = APIRouter()

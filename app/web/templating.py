@@ -17,6 +17,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from app.catalog import Catalog
 from app.edge.deps import Services
+from app.render.names import plain_name
 from app.web.side import side_bar
 from app.web.static import static_url
 
@@ -77,6 +78,7 @@ def environment(catalog: Catalog) -> Environment:
         "time": catalog.time_of_day,
         "iso": _iso,
         "cut_middle": cut_middle,
+        "name": plain_name,
     }
     cast("dict[str, Any]", env.filters).update(filters)  # pyright: ignore[reportUnknownMemberType]
     return env

@@ -10,6 +10,7 @@ from typing import Any
 
 from app.catalog import Catalog
 from app.edge.looked_up import asked_for
+from app.render.names import plain_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,7 @@ def tool_lines(catalog: Catalog, numbers: Mapping[str, Any]) -> list[ToolLine]:
         ToolLine(
             name=str(row["name"]),
             asked=asked_for(catalog, str(row["name"]), row.get("args") or {}),
-            summary=str(row.get("summary") or ""),
+            summary=plain_name(str(row.get("summary") or "")),
             time=catalog.seconds(int(row.get("ms") or 0)),
             is_wrong=row.get("status") == "error",
         )

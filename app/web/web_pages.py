@@ -16,12 +16,12 @@ from app.edge.inputs import InputText, RowId
 from app.errors import AppError, NotFoundError
 from app.ingest.fetch_address import MAX_CHARS
 from app.ingest.fetch_pages import MAX_ADDRESSES, AddedPage
+from app.render.names import shown_name
 from app.store import documents, web_pages
 from app.store.documents import DocumentRow
 from app.store.engine import Session
 from app.store.web_pages import PageRow, Refresh
 from app.web.library_rows import file_row
-from app.web.library_view import shown_name
 from app.web.templating import render_fragment, render_page
 from app.web.web_page_view import CHOICES
 

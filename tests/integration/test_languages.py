@@ -28,7 +28,7 @@ CHINESE = "# 水泵\n\n地下室的水泵每周检查一次，滤芯每年春天
 
 
 class CountedTeller:
-    """Says "de" of everything, and how often it was asked; fails where it is told to."""
+    """Says "fr" of a pompe and "de" of everything else, and how often it was asked; fails where it is told to."""
 
     def __init__(self) -> None:
         self.asked: list[int] = []
@@ -39,7 +39,7 @@ class CountedTeller:
         if self.fails:
             raise IngestError("timeout")
         self.asked.append(len(heads))
-        return ["de"] * len(heads)
+        return ["fr" if "pompe" in head else "de" for head in heads]
 
     def close(self) -> None:
         self.closed += 1
@@ -154,3 +154,26 @@ def test_the_library_says_so_while_the_english_embedder_is_at_work(
         page = client.get("/library").text
         assert ("3 of 3 documents are not in English (German 3)." in page) == says
         assert ('href="/settings#search"' in page) == says
+        assert ("are not in English (German 3)." in client.get("/settings").text) == says
+
+
+def test_the_hint_can_be_put_away_until_another_language_comes(settings: Settings) -> None:
+    """The settings go on saying it; the settings' own values are not disturbed by it."""
+    app = create_app(settings, embedder=WordEmbedder(BuiltinEmbedder.model, BuiltinEmbedder.dim))
+    with TestClient(app, base_url="http://127.0.0.1:8642") as client:
+        database = client.app.state.docent.database  # type: ignore[attr-defined]
+
+        def tell(*notes: tuple[str, str]) -> None:
+            upload(client, *notes)
+            settle(client)
+            assert LanguageWork(database, SystemClock(), CountedTeller, threading.Event(), 0.0).step() == 0
+
+        tell(*((f"{n}.md", f"{GERMAN}\nNummer {n}.\n") for n in range(3)))
+        assert "Don&#39;t show this again" in client.get("/library").text
+        assert client.post("/ui/library/languages/hide", follow_redirects=False).headers["location"] == "/library"
+        assert "are not in English" not in client.get("/library").text
+        assert "are not in English (German 3)." in client.get("/settings").text
+        assert client.post("/ui/library/languages/hide", headers={"HX-Request": "true"}).text == ""
+        assert "put_away" not in client.get("/api/settings").text
+        tell(("fr.md", FRENCH))
+        assert "4 of 4 documents are not in English (German 3, French 1)." in client.get("/library").text

@@ -122,7 +122,8 @@ def test_filters_narrow_the_list_and_say_when_nothing_fits(client: TestClient, d
     assert "alpha.md" not in client.get("/ui/library/files?status=look").text
     assert "alpha.md" in client.get("/ui/library/files?status=nonsense&collection=x").text
     nothing = client.get("/ui/library/files?q=gamma").text
-    assert "No document fits these filters." in nothing
+    assert "No document has this in its name or title." in nothing
+    assert "No document fits these filters." in client.get("/ui/library/files?q=gamma&status=ready").text
     assert 'id="library-counts" hx-swap-oob="true">2 documents' in nothing
     assert "No document fits these filters." in client.get("/ui/library/files?collection=99").text
 
@@ -157,7 +158,7 @@ def test_more_rows_come_by_the_key_of_the_last_one(client: TestClient, database:
     assert "Show more" not in more
     names = re.findall(r"<bdi>(n\d\d\.md)</bdi>", first) + re.findall(r"<bdi>(n\d\d\.md)</bdi>", more)
     assert sorted(names) == [f"n{number:02}.md" for number in range(53)]
-    plain = re.search(r'<a href="(/library\?[^"]*)"', first)
+    plain = re.search(r'<a class="foot-link" href="(/library\?[^"]*)"', first)
     assert plain
     assert "n00.md" in client.get(plain[1].replace("&amp;", "&")).text
 

@@ -10,7 +10,8 @@ from starlette.testclient import TestClient
 from app.catalog import load_catalog
 from app.search.mentions import Facets
 from app.settings import Settings
-from app.web.search_view import Query, groups, marked, pages
+from app.web.passage_view import marked
+from app.web.search_view import Query, groups, pages
 from tests.library_api import serving, settle, upload
 
 NOTES = {
@@ -130,6 +131,27 @@ def test_a_snippet_of_a_text_without_the_words_is_its_beginning() -> None:
     assert marked("x" * 1000, "y y")[-1].text.endswith(" …")
 
 
+@pytest.mark.parametrize(
+    ("text", "words", "found"),
+    [
+        ("How to total the toll of tokens", "how to tok", ["tok"]),
+        ("To be or not to be", "to be", ["To", "be", "to", "be"]),
+        ("restored and restorer_unix", "restore", ["restored", "restorer"]),
+        ("the keys and the keyboard", "key", ["keys"]),
+        ("a snapshot of it", "napsh", ["napsh"]),
+    ],
+)
+def test_what_is_marked_is_what_was_looked_for(text: str, words: str, found: list[str]) -> None:
+    """Words that every text holds are not marked beside others, nor is what only begins alike; a part of a word is
+    marked where the word stands nowhere by itself."""
+    assert [part.text for part in marked(text, words) if part.marked] == found
+
+
+def test_a_snippet_leaves_out_the_rulers_of_plain_text() -> None:
+    shown = marked("Restore\n=======\n\nText | a\n-----|----\n", "zz")
+    assert "".join(part.text for part in shown) == "Restore Text | a |"
+
+
 def test_long_lists_go_on_and_back() -> None:
     catalog = load_catalog()
     there = pages(Query("a", view="documents", page=2), 120, 50, catalog)
@@ -149,3 +171,20 @@ def test_a_chosen_year_is_taken_out_by_the_same_link() -> None:
         ("2026", False, "/search?q=a&year=2026"),
         ("2025", True, "/search?q=a"),
     ]
+
+
+def test_what_is_far_from_the_question_says_so_and_is_no_hit_in_the_library(client: TestClient) -> None:
+    """The search page shows what comes nearest, with its score; the library lists only what holds the words or comes
+    close."""
+    assert "0 of 4 documents mention all the words, and no passage is close." in read(client, "/search?q=zzzqqq")
+    page = read(client, "/library?q=zzzqqq")
+    assert "No passage holds these words or comes close to them." in page
+    assert '<ol class="search-hits">' not in page
+    assert '<ol class="search-hits">' in read(client, "/library?q=retention")
+
+
+def test_facets_are_a_sheet_where_there_is_no_room_beside(client: TestClient) -> None:
+    page = read(client, "/search?q=retention+boiler")
+    assert 'popovertarget="facets"' in page
+    assert re.search(r'<section class="search-facets" id="facets" popover', page)
+    assert 'popovertarget="facets"' not in read(client, "/search?q=zeppelin&collection=99")

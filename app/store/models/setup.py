@@ -12,6 +12,10 @@ LOCAL_USER_ID = 1
 """The user of an installation without login; the first migration makes the row."""
 
 
+PUT_AWAY = "put_away."
+"""What keys of settings begin with that no admin sets: `app.store.put_away`'s."""
+
+
 class User(Base):
     """A person. Without login there is one, `local`."""
 
@@ -27,7 +31,8 @@ class User(Base):
 
 
 class Setting(Base):
-    """What an admin changed in the page: a field of `app.settings.EDITABLE` and its JSON value."""
+    """What an admin changed in the page: a field of `app.settings.EDITABLE` and its JSON value; also the hints that
+    people put away (`app.store.put_away`)."""
 
     __tablename__ = "settings"
 
