@@ -3,8 +3,10 @@
 Used by the tests of the process, by the browser tests' fixtures, by benchmarks and by scripts/screenshots.
 """
 
+import contextlib
 import json
 import os
+import random
 import signal
 import socket
 import subprocess
@@ -21,11 +23,26 @@ START_S = 40
 STOP_S = 15
 
 
+PORTS = range(20_000, 32_000)
+"""Below those that systems hand out by themselves: no client and no test server comes upon one meanwhile."""
+
+_reserved: list[socket.socket] = []
+
+
 def free_port() -> int:
-    """A port nothing listens on just now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """A port nothing listens on, which no other process gets from here as long as this one lives.
+
+    A server takes seconds to start, and other tests start theirs beside it. The port is reserved by the UDP port of its
+    number, which is held; TCP knows nothing of it.
+    """
+    while True:
+        port = random.choice(PORTS)
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            reserved = socket.socket(type=socket.SOCK_DGRAM)
+            _reserved.append(reserved)
+            reserved.bind(("127.0.0.1", port))
+            return port
 
 
 def clean_environment(**settings: object) -> dict[str, str]:

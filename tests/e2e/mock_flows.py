@@ -6,6 +6,7 @@ before the first delta, is another HTTP answer; `Cut` ends the connection in the
 """
 
 import asyncio
+import itertools
 import re
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
@@ -133,6 +134,15 @@ async def _slow(call: Call) -> AsyncIterator[Delta]:
     words = " ".join(f"word {number}" for number in range(1, SLOW_WORDS // 2 + 1))
     async for delta in say(f"Slowly, {words}.", call.rate or SLOW_RATE):
         yield delta
+
+
+@flow("e2e-endless")
+async def _endless(call: Call) -> AsyncIterator[Delta]:
+    """As slow as the slow one, until whoever asked is gone: for what has to happen before an answer ends."""
+    for number in itertools.count(1):
+        async for delta in say(f" word {number}", call.rate or SLOW_RATE):
+            yield delta
+        await asyncio.sleep(1 / (call.rate or SLOW_RATE))
 
 
 @flow("e2e-silent")

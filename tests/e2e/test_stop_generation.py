@@ -17,7 +17,7 @@ from tests.server import ServerProcess
 from tests.waiting import until
 
 SUBJECT = "when does the nightly backup job start?"
-SLOW = f"e2e-slow: {SUBJECT}"
+ENDLESS = f"e2e-endless: {SUBJECT}"
 SILENT = f"e2e-silent: {SUBJECT}"
 
 
@@ -69,7 +69,7 @@ def test_stop_before_the_first_token_lets_the_model_go(chat: ChatPage, mock_llm:
 
 def test_stop_in_mid_stream_keeps_every_word_that_was_shown(chat: ChatPage, mock_llm: MockLlm) -> None:
     """The stopped answer begins with what the reader saw, and it is what the database holds."""
-    chat.ask(SLOW)
+    chat.ask(ENDLESS)
     expect(chat.answer).to_contain_text("word 4 ")
     shown = chat.answer.inner_text()
     chat.stop()
@@ -84,7 +84,7 @@ def test_stop_in_mid_stream_keeps_every_word_that_was_shown(chat: ChatPage, mock
 
 def test_stop_pressed_twice_is_one_stop(chat: ChatPage, docent: ServerProcess, mock_llm: MockLlm) -> None:
     """A double click ends the turn once, and stops nothing else."""
-    chat.ask(SLOW)
+    chat.ask(ENDLESS)
     expect(chat.answer).to_contain_text("word 2 ")
     chat.page.get_by_role("button", name="Stop").dblclick()
     chat.until_settled()
@@ -97,7 +97,7 @@ def test_stop_pressed_twice_is_one_stop(chat: ChatPage, docent: ServerProcess, m
 
 def test_stop_is_reached_by_tab_and_pressed_by_space(chat: ChatPage, mock_llm: MockLlm) -> None:
     """Without a mouse; the focus is in the question's field afterwards."""
-    chat.ask(SLOW)
+    chat.ask(ENDLESS)
     expect(chat.answer).to_contain_text("word 2 ")
     stop = chat.page.get_by_role("button", name="Stop")
     for _ in range(6):
@@ -115,7 +115,7 @@ def test_another_tab_stops_the_turn_for_both(
     chat: ChatPage, docent: ServerProcess, open_page: OpenPage, mock_llm: MockLlm
 ) -> None:
     """The other tab watches the same turn; its Stop ends it here too, with the same text."""
-    chat.ask(SLOW)
+    chat.ask(ENDLESS)
     expect(chat.answer).to_contain_text("word 2 ")
     other = open_page(docent)
     other.open(chat.page.url)
@@ -130,7 +130,7 @@ def test_another_tab_stops_the_turn_for_both(
     can_ask_again(chat)
 
 
-@pytest.mark.parametrize("question", [SLOW, SILENT])
+@pytest.mark.parametrize("question", [ENDLESS, SILENT])
 def test_stop_is_there_after_a_reload(chat: ChatPage, mock_llm: MockLlm, question: str) -> None:
     """The page that comes back takes up the turn, and stops it; a silent model too."""
     chat.ask(question)
@@ -148,7 +148,7 @@ def test_stop_is_there_after_a_reload(chat: ChatPage, mock_llm: MockLlm, questio
 def test_stop_pressed_while_the_question_is_on_its_way_stops_its_turn(chat: ChatPage) -> None:
     """The server has not yet answered with the turn's name: the stop is kept until it has."""
     chat.page.route("**/api/chat", lambda route: (chat.stop(), route.continue_()))
-    chat.ask(SLOW)
+    chat.ask(ENDLESS)
     chat.until_settled()
     expect(chat.turn).to_contain_text("Stopped")
     chat.page.unroute("**/api/chat")
@@ -157,7 +157,7 @@ def test_stop_pressed_while_the_question_is_on_its_way_stops_its_turn(chat: Chat
 
 def test_continue_asks_for_the_rest(chat: ChatPage, mock_llm: MockLlm) -> None:
     """A new turn in the same chat; the model is given the half answer."""
-    chat.ask(SLOW)
+    chat.ask(ENDLESS)
     expect(chat.answer).to_contain_text("word 2 ")
     chat.stop()
     chat.until_settled()
