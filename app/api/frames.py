@@ -17,9 +17,9 @@ from app.turns.event_log import Event
 VERSION = 1
 
 FIELDS: Mapping[str, tuple[str, ...]] = {
-    "start": ("v", "turn_id", "chat_id", "user_message_id", "mode", "sources", "nearest", "chips"),
+    "start": ("v", "turn_id", "chat_id", "user_message_id", "mode", "sources", "nearest", "chips", "looked_up"),
     "thinking": ("text",),
-    "tool": ("id", "name", "args", "asked", "status", "summary", "ms", "sources"),
+    "tool": ("id", "name", "args", "asked", "status", "summary", "ms", "sources", "looked_up"),
     "retry": ("attempt", "max", "delay_ms", "reason"),
     "delta": ("text",),
     "block": ("index", "html", "end"),
@@ -92,8 +92,17 @@ class TurnIds:
     message_id: int | None
 
 
-def start(ids: TurnIds, mode: str, sources: Rows, nearest: Rows, chips: Rows = ()) -> Frame:
-    """Retrieval is over: what the answer may cite, or what came nearest; `chips` are what the question was asked of."""
+def start(
+    ids: TurnIds,
+    mode: str,
+    sources: Rows,
+    nearest: Rows,
+    *,
+    chips: Rows = (),
+    looked_up: Mapping[str, Any] | None = None,
+) -> Frame:
+    """Retrieval is over: what the answer may cite, or what came nearest; `chips` are what the question was asked of,
+    `looked_up` is what was searched or read for it (`app.edge.looked_up.FirstLook`)."""
     return Frame(
         "start",
         {
@@ -105,6 +114,7 @@ def start(ids: TurnIds, mode: str, sources: Rows, nearest: Rows, chips: Rows = (
             "sources": shown_rows(sources),
             "nearest": shown_rows(nearest),
             "chips": shown_rows(chips),
+            "looked_up": looked_up,
         },
     )
 
@@ -132,10 +142,12 @@ def retry(data: Mapping[str, Any]) -> Frame:
     return Frame("retry", {key: data.get(key) for key in FIELDS["retry"]})
 
 
-def tool(data: Mapping[str, Any], asked: str) -> Frame:
-    """A tool call begins or ends; only the known fields are copied. `asked` is what it is for, in words."""
+def tool(data: Mapping[str, Any], asked: str, looked_up: Mapping[str, Any] | None = None) -> Frame:
+    """A tool call begins or ends; only the known fields are copied. `asked` is what it is for, in words; `looked_up` is
+    what `start` said, where this changes it."""
     known = {key: data.get(key) for key in FIELDS["tool"]}
-    return Frame("tool", known | {"asked": asked, "sources": known["sources"] and shown_rows(known["sources"])})
+    sources = known["sources"] and shown_rows(known["sources"])
+    return Frame("tool", known | {"asked": asked, "sources": sources, "looked_up": looked_up})
 
 
 def notice(code: str, message: str) -> Frame:

@@ -8,6 +8,8 @@ place of a turn where any exception is caught.
 import asyncio
 import logging
 from contextlib import aclosing
+from dataclasses import asdict
+from typing import Any
 
 from app.api import frames
 from app.api.asked import chip_rows, remark_words
@@ -16,13 +18,13 @@ from app.api.gather import FrameGatherer
 from app.api.turn_end import TurnEnd, end_of_error, end_of_stop
 from app.api.turn_guard import guarding, turn_guard
 from app.api.turn_record import TurnRecord
-from app.api.turn_searched import searched_turn
+from app.api.turn_searched import TurnWay, searched_turn
 from app.api.turn_start import TurnRequest, read_start
 from app.api.turn_whole import special_turn
 from app.api.turn_window import TurnWindow
 from app.edge.deps import Services
 from app.edge.errors import InternalError
-from app.edge.looked_up import asked_for
+from app.edge.looked_up import FirstLook, asked_for
 from app.edge.notices import cut_words
 from app.errors import AppError
 from app.logs import kv
@@ -46,6 +48,8 @@ class TurnRun:
         self._record = TurnRecord(services, request)
         self._holder = AgentHolder()
         self._window: TurnWindow | None = None
+        self._way: TurnWay | None = None
+        self._look: FirstLook | None = None
 
     @property
     def stats(self) -> TurnStats:
@@ -107,8 +111,10 @@ class TurnRun:
         way = way or await searched_turn(self._services, request, start, window)
         record.more = {**window.facts(), **way.facts}
         nearest = record.begin(start, way.gate, way.prompt, way.toolbox)
-        chips = chip_rows(self._services.catalog, start.asked.chips)
-        out.frame(frames.start(request.ids, way.gate.mode, source_rows(way.prompt.passages, None), nearest, chips))
+        self._way, self._look = way, record.looked_up(way.facts)
+        rows, chips = source_rows(way.prompt.passages, None), chip_rows(self._services.catalog, start.asked.chips)
+        look = self._look and asdict(self._look)
+        out.frame(frames.start(request.ids, way.gate.mode, rows, nearest, chips=chips, looked_up=look))
         for remark in start.asked.remarks:
             out.frame(frames.notice(remark.code, remark_words(self._services.catalog, remark)))
         if trimmed := record.trimmed():
@@ -143,7 +149,8 @@ class TurnRun:
                 out.frame(frames.retry(data))
             case "tool":
                 self._record.add_step(data)
-                out.frame(frames.tool(data, asked_for(self._services.catalog, data["name"], data["args"])))
+                asked = asked_for(self._services.catalog, data["name"], data["args"])
+                out.frame(frames.tool(data, asked, self._looked_further()))
             case "notice" if data["code"] == "context_trimmed" and self._window is not None:
                 self._window.overflowed()
                 out.frame(frames.notice("context_trimmed", self._record.trimmed()))
@@ -153,6 +160,13 @@ class TurnRun:
                 out.frame(self._notice(str(data["code"]), data.get("step")))
             case "usage":
                 pass  # counted by the agent
+
+    def _looked_further(self) -> dict[str, Any] | None:
+        """What was looked up, where that has gone on since it was last said."""
+        if self._way is None:
+            return None
+        before, self._look = self._look, self._record.looked_up(self._way.facts)
+        return asdict(self._look) if self._look is not None and self._look != before else None
 
     def _notice(self, code: str, step: str | None = None) -> Frame:
         catalog = self._services.catalog

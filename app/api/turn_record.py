@@ -18,6 +18,7 @@ from app.api.turn_start import TurnRequest, TurnStart, facts_of
 from app.edge.answers import answer_of_message
 from app.edge.deps import Services
 from app.edge.errors import InternalError
+from app.edge.looked_up import FirstLook, first_look
 from app.edge.notices import trimmed_words
 from app.logs import kv
 from app.rag.agent import AgentHolder
@@ -67,6 +68,8 @@ class TurnRecord:
         self._toolbox: Toolbox | None = None
         self._steps: list[dict[str, Any]] = []
         self._checked: CheckedAnswer | None = None
+        self._thinking_since: int | None = None
+        self._thought_ms = 0
 
     def begin(self, start: TurnStart, gate: Gate, prompt: Prompt, toolbox: Toolbox | None) -> list[dict[str, Any]]:
         """Notes what retrieval gave; returns the rows of what came nearest."""
@@ -80,6 +83,12 @@ class TurnRecord:
         draft.prompted = turns.Prompted(stats.turn, gate.mode, numbers, prompt.messages, draft.sources)
         return nearest
 
+    def looked_up(self, facts: Mapping[str, Any]) -> FirstLook | None:
+        """What was looked up before the answer, as it stands: `facts` are those of the turn's way."""
+        passages = None if self.stats.mode != "grounded" or self._prompt is None else len(self._prompt.passages)
+        numbers = {"retrieval_ms": self.stats.retrieval_ms, **self.draft.facts, **facts}
+        return first_look(self._services.catalog, numbers, passages)
+
     def trimmed(self) -> str:
         """What of the prompt did not fit, as words; empty where all did."""
         self._count_prompt()
@@ -88,18 +97,24 @@ class TurnRecord:
     def add_content(self, text: str) -> str:
         """Adds answer text; returns it as stored, which is what the stream has to say."""
         text = storable(text)
+        self._thinking_since = None
         self.stats.first_ms = self.stats.first_ms or self._elapsed_ms()
         self.draft.content += text
         return text
 
     def add_thinking(self, text: str) -> str:
-        """Adds reasoning; returns it as stored."""
-        text = storable(text)
+        """Adds reasoning, and how long it takes; returns it as stored. Rounds of thinking count together, without what
+        is said or looked up between them."""
+        text, now = storable(text), self._elapsed_ms()
+        if self._thinking_since is not None:
+            self._thought_ms += now - self._thinking_since
+        self._thinking_since = now
         self.draft.thinking += text
         return text
 
     def add_step(self, step: Mapping[str, Any]) -> None:
         """Notes a tool call that has ended and when it began (`at_ms`), and what it found as sources."""
+        self._thinking_since = None
         if step["status"] == "start":
             return
         row = {key: step[key] for key in ("id", "name", "args", "status", "summary", "ms")}
@@ -158,7 +173,8 @@ class TurnRecord:
             return
         facts = facts_of(self._gate, self._prompt, self._start.settings)
         asked = asked_facts(self._services.catalog, self._start.asked)
-        self.draft.facts = {**facts, **asked, **self.more, "tools": self._steps}
+        thought = {"thought_ms": self._thought_ms} if self._thought_ms else {}
+        self.draft.facts = {**facts, **asked, **self.more, **thought, "tools": self._steps}
         self.draft.prompt = self._prompt.sent
         passages = self._passages()
         self.stats.chunks = len(passages)

@@ -60,9 +60,10 @@ class SearchedTurn:
 
     is_told = False
 
-    def __init__(self, by: Found, prompt: Prompt, toolbox: Toolbox | None) -> None:
+    def __init__(self, by: Found, prompt: Prompt, toolbox: Toolbox | None, searched: int) -> None:
+        """`searched` is the number of documents in which nothing was close enough, else 0."""
         self.gate = by.gate
-        self.facts: Mapping[str, Any] = by.facts
+        self.facts: Mapping[str, Any] = {**by.facts, "documents": searched} if searched else by.facts
         self.prompt = prompt
         self.toolbox = toolbox
 
@@ -90,4 +91,4 @@ async def searched_turn(services: Services, request: TurnRequest, start: TurnSta
     tools = offered_tools(services, start, gate)
     space = await window.space()
     prompt = pack(gate, asked.question_plain, start.history, space, documents=searched, tools=tools)
-    return SearchedTurn(by, prompt, make_toolbox(services, request, start, prompt))
+    return SearchedTurn(by, prompt, make_toolbox(services, request, start, prompt), searched)

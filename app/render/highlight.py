@@ -15,6 +15,7 @@ from itertools import accumulate, pairwise
 from markupsafe import Markup
 
 from app.render.outline import Block, Span, read_blocks
+from app.render.tokens import code_words
 
 _INLINE = re.compile(
     r"(?P<code>(?P<ticks>`{1,3})(?!`)(?P<code_text>.+?)(?<!`)(?P=ticks)(?!`))"
@@ -179,5 +180,5 @@ class _Page:
 
 def _styled(name: str, inner: str) -> str:
     if name == "code":
-        return f"<code>{inner}</code>"
+        return f"<code>{code_words(inner)}</code>"
     return f"<strong>{inner}</strong>" if name == "strong" else inner

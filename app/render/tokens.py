@@ -4,6 +4,7 @@ Reads only what the sanitiser of `app.render.markdown` let through; writes only 
 is text leaves escaped.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
@@ -11,6 +12,10 @@ from html.parser import HTMLParser
 
 INLINE = frozenset({"a", "code", "del", "em", "strong", "br", "img"})
 VOID = frozenset({"br", "hr", "img"})
+
+_PART = re.compile(r"(<[^>]*>)|([^<\s]+)")
+_LONGEST_WORD = 28
+"""Characters of code that fit a line on a screen of 320 px, in a list too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,8 +119,7 @@ class InlineWriter:
             return
         self._link_text += text
         if self.in_code:
-            words = text.split(" ")
-            self._raw(" ".join(f"<span>{escape(word, quote=False)}</span>" if word else "" for word in words))
+            self._raw(code_words(escape(text, quote=False)))
         else:
             self._raw(escape(text, quote=False))
 
@@ -134,6 +138,14 @@ class InlineWriter:
         self._parts.extend(tag.html() for tag in self._stack[self._written :])
         self._written = len(self._stack)
         self._parts.append(html)
+
+
+def code_words(html: str) -> str:
+    """Code as escaped HTML, tags among it, with each word in an element that is not broken, so that no flag is split
+    after its dashes. A word that a narrow screen can't hold on one line may break like any other."""
+    return _PART.sub(
+        lambda part: part[0] if part[1] or len(part[2]) > _LONGEST_WORD else f"<span>{part[2]}</span>", html
+    )
 
 
 def _host_note(href: str, text: str) -> str:

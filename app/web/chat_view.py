@@ -21,7 +21,7 @@ from app.store.turns import TurnRow
 from app.turns.marking import Said
 from app.web.chip_view import ChipView, chip_views, remark_notices
 from app.web.marks_view import MarkView, mark_view
-from app.web.tool_view import ToolLine, search_line, tool_lines
+from app.web.tool_view import ToolLine, first_line, tool_lines
 from app.web.whole_view import MoreLink, given_words, more_link, part_notices
 
 BAR_WIDTH = 40
@@ -50,11 +50,17 @@ class TurnView:
     guarded: bool
     """Whether the turn repeated itself and was told so."""
     thinking: str
+    thought: str
+    """What the fold of the reasoning is called: how long it took, where that is known."""
     html: Markup
     copy_text: str
     """The answer's Markdown with its sources listed below."""
+    spoken: str
+    """What is said to a screen reader once the turn has ended; empty where an alert says it."""
     cited: list[SourceView]
     also_read: list[SourceView]
+    scored: int
+    """Sources up to this number were ranked by a search; the others were found by their place or their words."""
     nearest: list[NearRow]
     threshold: float
     threshold_x: float
@@ -103,13 +109,16 @@ def turn_view(
         asked_at=turn.started_at,
         status=answer.status,
         given=_given_line(catalog, turn, numbers, sources, near),
-        steps=[*search_line(catalog, numbers, None if deflected else len(sources)), *tool_lines(catalog, numbers)],
+        steps=[*first_line(catalog, numbers, None if deflected else len(sources)), *tool_lines(catalog, numbers)],
         guarded=numbers.get("guard", "none") != "none",
         thinking=answer.thinking,
+        thought=_thought(catalog, numbers),
         html=answer_of_message(catalog, answer.content, rows, turn.id),
         copy_text=_copy_text(answer.content, sources),
+        spoken=_spoken(catalog, answer, sources),
         cited=[source for source in sources if source.cited],
         also_read=[source for source in sources if not source.cited] if answer.status == "complete" else [],
+        scored=int(numbers.get("given", len(found))) if numbers.get("searched") else 0,
         nearest=[NearRow(source, round(BAR_WIDTH * min(1.0, source.score), 1)) for source in near],
         threshold=threshold,
         threshold_x=round(BAR_WIDTH * threshold, 1),
@@ -117,7 +126,7 @@ def turn_view(
         notices=_notices(catalog, answer, turn, numbers, sources),
         problem=_problem(catalog, answer, numbers),
         problem_more=catalog.t("chat.malformed_more") if answer.error_code == "malformed_reply" else None,
-        can_continue=bool(answer.content) and (answer.status == "stopped" or numbers.get("finish_reason") == "length"),
+        can_continue=_can_continue(answer, numbers),
         total_ms=numbers.get("total_ms") or None,
         chips=chip_views(catalog, numbers),
         marks=mark_view(catalog, turn.id, said or Said(), found, searched=searched, numbered=not deflected),
@@ -155,7 +164,10 @@ def _given(
     if (special := given_words(catalog, numbers)) is not None:
         return special
     if turn.mode == "deflected":
-        return catalog.t("chat.given_nothing") if near or numbers.get("searched") else catalog.t("chat.given_without")
+        if not near and not numbers.get("searched"):
+            return catalog.t("chat.given_without")
+        documents = numbers.get("documents")
+        return catalog.t("chat.given_nothing_in", n=documents) if documents else catalog.t("chat.given_nothing")
     dropped = len(numbers.get("dropped") or ())
     passages = int(numbers.get("given", len(sources)))  # tools add to the sources
     if dropped:  # neighbours were found apart and are given as one: here each counts
@@ -182,6 +194,24 @@ def _notices(
     if is_claimed and not any(source.cited for source in sources):
         notices.append(catalog.t("notices.answer_unsupported"))
     return notices
+
+
+def _thought(catalog: Catalog, numbers: Mapping[str, Any]) -> str:
+    ms = numbers.get("thought_ms")
+    return catalog.t("chat.thought_for", s=f"{ms / 1000:.1f}") if ms else catalog.t("chat.thought")
+
+
+def _spoken(catalog: Catalog, answer: MessageRow, sources: Sequence[SourceView]) -> str:
+    if answer.status == "stopped":
+        return catalog.t("chat.stopped_spoken")
+    cited = sum(source.cited for source in sources)
+    return catalog.t("chat.ready_spoken", n=cited) if answer.status == "complete" else ""
+
+
+def _can_continue(answer: MessageRow, numbers: Mapping[str, Any]) -> bool:
+    """Whether there is half an answer to go on from; one that went round in circles would go on with that."""
+    is_cut = answer.status in ("stopped", "error", "interrupted") or numbers.get("finish_reason") == "length"
+    return bool(answer.content) and is_cut and answer.error_code != "loop_guard"
 
 
 def _problem(catalog: Catalog, answer: MessageRow, numbers: Mapping[str, Any]) -> str | None:

@@ -35,9 +35,11 @@ def asked_of(catalog: Catalog, numbers: Mapping[str, Any]) -> str:
 
 
 def remark_notices(catalog: Catalog, numbers: Mapping[str, Any]) -> list[str]:
-    """What the stream said about names that led nowhere, or not where they were meant to."""
+    """What the stream said about names that led nowhere, or not where they were meant to; not what the answer says
+    itself: why the one document that is meant can't be read."""
+    said = ("chip_failed", "chip_waiting") if numbers.get("unreadable") else ()
     return [
         catalog.t(f"notices.{row['code']}", name=row["name"], n=row["n"])
         for row in numbers.get("remarks") or ()
-        if catalog.has(f"notices.{row['code']}")
+        if catalog.has(f"notices.{row['code']}") and row["code"] not in said
     ]

@@ -1,7 +1,7 @@
 """What a page shows of what a turn looked up: a line per search and tool call, from what the turn stored. Pure.
 
 For `app.web.chat_view` (over the answer) and `app.web.receipt_view`. js/live-steps.js makes the same lines from `tool`
-frames while they come; what a call asks for is worded by `app.edge.looked_up` for both.
+frames while they come; both are worded by `app.edge.looked_up`.
 """
 
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from app.catalog import Catalog
-from app.edge.looked_up import asked_for
+from app.edge.looked_up import asked_for, first_look
 from app.render.names import plain_name
 
 
@@ -24,16 +24,14 @@ class ToolLine:
     is_wrong: bool = False
 
 
-def search_line(catalog: Catalog, numbers: Mapping[str, Any], sources: int | None) -> list[ToolLine]:
-    """The search before the answer; none where nothing was searched. `sources`: None if nothing was close."""
-    query = str(numbers.get("searched") or "")
-    if not query:
+def first_line(catalog: Catalog, numbers: Mapping[str, Any], sources: int | None) -> list[ToolLine]:
+    """The search before the answer, or what stood for it; none where nothing was looked up. `sources`: None if nothing
+    was close."""
+    look = first_look(catalog, numbers, sources)
+    if look is None:
         return []
-    summary = catalog.t("chat.nothing_close")
-    if sources is not None:
-        summary = catalog.t("chat.passages", n=int(numbers.get("given", sources)))
-    time = catalog.seconds(int(numbers.get("retrieval_ms") or 0))
-    return [ToolLine("search", asked_for(catalog, "search", {"query": query}), summary, time)]
+    time = catalog.seconds(look.ms) if look.ms else ""
+    return [ToolLine(look.name, look.asked, look.summary, time, is_wrong=look.status == "error")]
 
 
 def tool_lines(catalog: Catalog, numbers: Mapping[str, Any]) -> list[ToolLine]:

@@ -89,7 +89,9 @@ class ChatPage:
 
     def until_settled(self) -> None:
         """Waits until the last turn has ended and stands as the server renders it."""
-        expect(self.turn.get_by_role("link", name=re.compile("Receipt")).first).to_be_visible(timeout=30_000)
+        expect(self.turn.get_by_role("link", name=re.compile("receipt", re.IGNORECASE)).first).to_be_visible(
+            timeout=30_000
+        )
 
     def expect_answer(self, text: str) -> None:
         """The last answer is complete and holds `text`."""

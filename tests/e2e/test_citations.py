@@ -65,7 +65,8 @@ def test_a_copied_answer_keeps_its_sources(chat: ChatPage) -> None:
 
 
 def test_an_answer_and_its_chat_are_saved_with_footnotes(chat: ChatPage) -> None:
-    """Under the answer, and in the chat's menu: a file named after the question."""
+    """Behind "More" under the answer, and in the chat's menu: a file named after the question."""
+    chat.turn.locator(".actions summary").click()
     with chat.page.expect_download() as saved:
         chat.turn.get_by_role("link", name="Export").click()
     assert saved.value.suggested_filename == "How is the cellar pump started e2e-cite.md"
@@ -78,6 +79,25 @@ def test_an_answer_and_its_chat_are_saved_with_footnotes(chat: ChatPage) -> None
     with chat.page.expect_download() as whole:
         row.get_by_role("link", name="Export").click()
     assert "## How is the cellar pump started? e2e-cite" in Path(whole.value.path()).read_text("utf-8")
+
+
+@pytest.mark.parametrize("width", [1280, 1000, 390])
+def test_the_actions_stand_on_few_lines_and_the_rest_behind_more(
+    docent: ServerProcess, open_page: OpenPage, files: list[Path], width: int
+) -> None:
+    """One line where there is room, even in a wide face; "More" opens and closes by keyboard and keeps the focus."""
+    chat = answered(docent, open_page, files, width=width)
+    tops = "(row) => new Set([...row.querySelectorAll('.button')].map((one) => one.getBoundingClientRect().top)).size"
+    assert chat.turn.locator(".actions").evaluate(tops) <= (1 if width >= 1000 else 3)
+    more = chat.turn.locator(".actions summary")
+    more.press("Enter")
+    expect(chat.turn.get_by_role("button", name="Answer without documents")).to_be_visible()
+    chat.has_no_sideways_scroll()
+    chat.page.keyboard.press("Tab")
+    expect(chat.turn.get_by_role("link", name="Export")).to_be_focused()
+    chat.page.keyboard.press("Escape")
+    expect(chat.turn.get_by_role("link", name="Export")).to_be_hidden()
+    expect(more).to_be_focused()
 
 
 def test_on_a_phone_a_numeral_opens_the_sheet(docent: ServerProcess, open_page: OpenPage, files: list[Path]) -> None:

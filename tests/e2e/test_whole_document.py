@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Locator, expect
 
 from tests.e2e.conftest import OpenPage, StartServer
 from tests.e2e.mock_llm import MockLlm
@@ -75,9 +75,15 @@ def chat(small: ServerProcess, open_page: OpenPage, files: list[Path], mock_llm:
 
 
 def summaries(chat: ChatPage) -> list[str]:
-    """What the lines over the last answer say."""
+    """What the lines over the last answer say of sections, below the one that says what is read."""
     found = chat.turn.locator(".tool .tool-summary")
-    return found.evaluate_all("(lines) => lines.map((line) => line.textContent)")
+    _, *lines = found.evaluate_all("(lines) => lines.map((line) => line.textContent)")
+    return lines
+
+
+def first_line(chat: ChatPage) -> Locator:
+    """The line that says what is read."""
+    return chat.turn.locator(".tools > ol > .tool").first
 
 
 def sections(chat: ChatPage) -> int:
@@ -92,6 +98,7 @@ def test_a_document_that_fits_is_read_at_once(chat: ChatPage, mock_llm: MockLlm)
     chat.ask("summarise the backup plan")
     chat.expect_answer("starts at 02:00")
     expect(chat.turn.locator(".given")).to_contain_text("read whole")
+    expect(first_line(chat)).to_contain_text(re.compile(r"read\s+Backup plan\s+all of it · \d+ passages?"))
     (request,) = mock_llm.requests
     system = request.body["messages"][0]["content"]
     assert "starts at 02:00" in system
@@ -113,7 +120,8 @@ def test_a_long_document_is_read_section_by_section(chat: ChatPage, mock_llm: Mo
     lines = summaries(chat)
     assert [line.split(" · ")[0] for line in lines] == [f"section {n} of {total}" for n in range(1, total + 1)]
     expect(chat.turn.locator(".tools > ol .tool")).to_have_count(4)
-    expect(chat.turn.locator(".tools .more summary")).to_contain_text(f"{total - 4} more")
+    expect(chat.turn.locator(".tools .more summary")).to_contain_text(f"{total - 3} more")
+    expect(first_line(chat)).to_contain_text(f"Storage handbook {total} of {total} sections read")
     assert len(mock_llm.requests) == total + 1
     assert all(request.tools_absent for request in mock_llm.requests)
     cite = chat.answer.locator("a.cite").last
@@ -128,10 +136,12 @@ def test_progress_is_visible_while_it_reads_and_a_stop_ends_it_at_once(chat: Cha
     """In the middle of a section; what was read stays, and no further request is made."""
     chat.ask("summarise the e2e-section-slow handbook")
     expect(chat.turn.locator(".tool .tool-summary").filter(has_text="section 2 of")).to_be_visible(timeout=30_000)
-    expect(chat.turn.locator(".tool.running")).to_have_count(1)
-    lines = [line for line in summaries(chat) if line.startswith("section")]
+    lines = summaries(chat)
     assert " lines" in lines[0]
     assert " lines" not in lines[1]
+    expect(first_line(chat)).to_have_class(re.compile("running"))
+    expect(first_line(chat)).to_contain_text(re.compile(r"E2e-section-slow handbook\s+[1-9]\d* of \d+ sections read"))
+    assert "1.00" not in chat.turn.locator(".found").inner_text()
     chat.stop()
     chat.until_settled()
     expect(chat.turn).to_contain_text("Stopped before the answer began.")
@@ -147,6 +157,7 @@ def test_a_section_that_can_not_be_read_is_said(chat: ChatPage) -> None:
     chat.ask("summarise the e2e-section-broken handbook")
     chat.until_settled()
     total = int(summaries(chat)[0].split(" · ")[0].rpartition(" ")[2])
+    expect(first_line(chat)).to_contain_text(f"{total - 1} of {total} sections read")
     expect(chat.turn.locator(".tool.wrong")).to_have_text(re.compile(f"section {BROKEN_SECTION} of {total} could not"))
     expect(chat.turn.locator(".notice")).to_contain_text(f"1 of {total} sections could not be read")
     expect(chat.turn.locator(".given")).to_contain_text(f"{total - 1} of {total} sections read")

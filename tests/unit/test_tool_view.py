@@ -5,7 +5,9 @@ from typing import Any
 import pytest
 
 from app.catalog import load_catalog
-from app.web.tool_view import ToolLine, asked_for, search_line, tool_lines
+from app.edge.looked_up import first_look
+from app.rag.whole_plan import SECTIONS
+from app.web.tool_view import ToolLine, asked_for, first_line, tool_lines
 
 CATALOG = load_catalog()
 
@@ -57,11 +59,54 @@ def test_tool_calls_are_lines_in_their_order() -> None:
     assert tool_lines(CATALOG, {}) == []
 
 
-def test_the_search_line_counts_what_was_given_and_not_what_tools_added() -> None:
+def test_the_first_line_counts_what_was_given_and_not_what_tools_added() -> None:
     """Eight sources, six of them from the search; before that was recorded, all of them."""
     searched = {"searched": "ports", "retrieval_ms": 38}
     line = ToolLine("search", "“ports”", "6 passages", "38 ms")
-    assert search_line(CATALOG, {**searched, "given": 6}, 8) == [line]
-    assert search_line(CATALOG, searched, 6) == [line]
-    assert search_line(CATALOG, searched, None)[0].summary == "nothing close enough"
-    assert search_line(CATALOG, {"retrieval_ms": 3}, 0) == []
+    assert first_line(CATALOG, {**searched, "given": 6}, 8) == [line]
+    assert first_line(CATALOG, searched, 6) == [line]
+    assert first_line(CATALOG, searched, None)[0].summary == "nothing close enough"
+    assert first_line(CATALOG, {"retrieval_ms": 3}, 0) == []
+
+
+WHOLE = {"document_id": 7, "title": "Plan"}
+
+
+@pytest.mark.parametrize(
+    ("numbers", "line"),
+    [
+        ({"whole": {**WHOLE, "passages": 12}}, ToolLine("read", "Plan", "all of it · 12 passages", "9 ms")),
+        (
+            {"whole": {**WHOLE, "sections": 14, "read": 12, "failed": [3, 9]}},
+            ToolLine("read", "Plan", "12 of 14 sections read", ""),
+        ),
+        (
+            {"catalogue": {"words": "keep within", "total": 12, "of": 429}},
+            ToolLine("search", "“keep within”", "12 of 429 documents", "9 ms"),
+        ),
+        (
+            {"catalogue": {"words": '"keep within"', "total": 1, "of": 429}},
+            ToolLine("search", '"keep within"', "1 of 429 documents", "9 ms"),
+        ),
+        ({"outline": "Plan"}, ToolLine("read", "Plan", "outline", "9 ms")),
+        ({"unreadable": "Plan"}, ToolLine("read", "Plan", "nothing to read", "9 ms", is_wrong=True)),
+    ],
+)
+def test_what_stands_for_a_search_has_a_line_as_well(numbers: dict[str, Any], line: ToolLine) -> None:
+    """A document that was read whole, counted in or found unreadable: the page says so where it would say `search`."""
+    assert first_line(CATALOG, {"retrieval_ms": 9, **numbers}, 12) == [line]
+    assert first_line(CATALOG, {"catalogue": {"words": "", "total": 9, "of": 9}}, 0) == []
+
+
+def test_a_reading_runs_until_its_last_section_has_ended() -> None:
+    """Read or failed; of a very long document only so many sections are read at all."""
+
+    def status(**facts: Any) -> str:
+        look = first_look(CATALOG, {"whole": {**WHOLE, **facts}}, 12)
+        assert look is not None
+        assert not look.scored
+        return look.status
+
+    assert status(sections=3, read=1, failed=[]) == "start"
+    assert status(sections=3, read=2, failed=[1]) == "ok"
+    assert status(sections=SECTIONS + 9, read=SECTIONS, failed=[]) == "ok"

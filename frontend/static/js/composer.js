@@ -52,7 +52,12 @@ async function follow(live, turnId, response) {
   const outcome = await watch(turnId, response, (frame) => keepEnd(() => live.take(frame)));
   running = null;
   show(false);
-  await keepEnd(() => live.settle(outcome));
+  await keepEnd(() => live.settle(outcome, () => resume(live.element, turnId, live.question, live.asked)));
+}
+
+// Follows a turn from its beginning, in place of what stands of it.
+function resume(element, turnId, question, asked) {
+  if (running === null) follow(new LiveTurn(question, (fresh) => element.replaceWith(fresh), asked), turnId, null);
 }
 
 async function send(message, more = {}) {
@@ -69,10 +74,11 @@ async function send(message, more = {}) {
   const response = await post(body).catch(() => null);
   const turnId = response?.headers.get("X-Turn-Id");
   if (!response?.ok || !turnId) {
-    live.element.remove();
-    document.getElementById("welcome")?.removeAttribute("hidden");
     running = null;
     show(false);
+    if (response?.status === 404) return live.settle("removed"); // the chat is, so there is no turn
+    live.element.remove();
+    document.getElementById("welcome")?.removeAttribute("hidden");
     if (!field.value) field.value = message;
     const failure = await response?.json().catch(() => null);
     tell(line, failure?.error?.message ?? form.dataset.unreachable, true);
@@ -129,8 +135,6 @@ document.body.addEventListener("docent:uploaded", () => {
 
 const left = turns.querySelector("[data-running]");
 if (left) {
-  const asked = new Date(left.querySelector(".given time").dateTime);
-  const live = new LiveTurn(left.dataset.question, (element) => left.replaceWith(element), asked);
-  follow(live, left.dataset.turn, null);
+  resume(left, left.dataset.turn, left.dataset.question, new Date(left.querySelector(".given time").dateTime));
 }
 if (!document.getElementById(location.hash.slice(1))) toEnd(); // an address may name a turn or a numeral of it

@@ -13,17 +13,15 @@ export class LiveSteps {
 
   // A call begins ("start"), or the line of one ends.
   take({ id, name, asked, status, summary, ms }) {
-    const line = this.#lines.get(id) ?? this.#add(id, name, asked);
+    const line = this.#lines.get(id) ?? this.#add(id);
     line.classList.toggle("running", status === "start");
     line.classList.toggle("wrong", status === "error");
-    line.querySelector(".tool-summary").textContent = summary;
-    line.querySelector(".tool-ms").textContent = status === "start" || ms === undefined ? "" : ` · ${time(ms)}`;
+    const parts = { name, args: asked, summary, ms: status === "start" || !ms ? "" : ` · ${time(ms)}` };
+    for (const [part, text] of Object.entries(parts)) if (text !== undefined) line.querySelector(`.tool-${part}`).textContent = text;
   }
 
-  #add(id, name, asked) {
+  #add(id) {
     const line = document.getElementById("live-step").content.firstElementChild.cloneNode(true);
-    line.querySelector(".tool-name").textContent = name;
-    line.querySelector(".tool-args").textContent = asked;
     this.#lines.set(id, line);
     const fold = this.root.querySelector(".more");
     fold.hidden = this.#lines.size <= OPEN;

@@ -6,10 +6,10 @@ import { dress } from "./page.js";
 
 const words = document.getElementById("live-words").dataset;
 const clone = (id) => document.getElementById(id).content.firstElementChild.cloneNode(true);
-const count = (forms, n) => forms.split("|")[n === 1 ? 0 : 1].replace("{n}", n);
 
 export class LiveTurn {
   constructor(question, place, asked = new Date()) {
+    this.question = question;
     this.asked = asked;
     this.element = clone("live-turn");
     this.#part(".question").textContent = question;
@@ -28,18 +28,19 @@ export class LiveTurn {
   }
 
   start(data) {
-    this.turnId = data.turn_id;
-    const found = data.sources.length;
+    const { found, scored, ...look } = data.looked_up ?? {};
     const given = this.#part(".given");
-    if (found) given.textContent += ` · ${count(given.dataset.found, found)}`;
+    this.turnId = data.turn_id;
+    if (found) given.textContent += ` · ${found}`;
     for (const { label } of data.chips) given.append(" ", Object.assign(document.createElement("bdi"), { className: "chip", textContent: label }));
-    if (!found && !data.nearest.length) this.steps.root.hidden = true; // asked without documents
-    this.steps.take({ id: "", status: "ok", summary: found ? count(words.passages, found) : words.nothing });
-    for (const source of data.sources) this.#found(source, ` · ${source.score.toFixed(2)}`);
+    this.steps.root.hidden = !data.looked_up; // asked without documents
+    this.steps.take({ id: "", ...look });
+    for (const source of data.sources) this.#found(source, scored ? ` · ${source.score.toFixed(2)}` : "");
   }
 
   tool(data) {
     this.steps.take(data);
+    if (data.looked_up) this.steps.take({ id: "", ...data.looked_up }); // how far it is
     for (const source of data.sources) this.#found(source, ""); // found by place or by word: no search has scored it
   }
 
@@ -69,33 +70,26 @@ export class LiveTurn {
     }
   }
 
-  error(data) {
-    this.failure = data.message;
-  }
-
-  // Puts the settled turn in place of the live one; without the server, says what happened beside what arrived.
-  async settle(outcome) {
+  // Puts the settled turn in place of the live one. Where it can't be had the question and what arrived stay, with a way
+  // on: `resume` follows the turn once more; of a chat that was removed the question can be asked in a new one.
+  async settle(outcome, resume) {
     this.element.removeAttribute("aria-busy");
     this.element.classList.remove("live");
-    const settled = this.turnId && (await fetch(`/ui/turns/${this.turnId}`).catch(() => null));
+    const settled = outcome !== "lost" && (await fetch(`/ui/turns/${this.turnId}`).catch(() => null));
     if (!settled?.ok) {
-      const problem = clone("live-problem");
-      problem.querySelector("[data-problem]").textContent = this.failure ?? words.lost;
+      const problem = clone(settled?.status === 404 ? "live-removed" : "live-lost");
+      for (const link of problem.querySelectorAll("a")) link.href = `/?${new URLSearchParams({ q: this.question })}`;
+      for (const button of problem.querySelectorAll("button")) button.addEventListener("click", resume);
       this.element.append(problem);
       return;
     }
     const page = new DOMParser().parseFromString(await settled.text(), "text/html");
     const article = document.adoptNode(page.querySelector("article"));
-    const message = article.querySelector("[data-problem]");
-    if (message && this.failure) message.textContent = this.failure;
     for (const kind of [".thinking", ".more"]) article.querySelector(kind)?.toggleAttribute("open", this.#part(kind).open);
     this.element.replaceWith(article);
     window.htmx?.process(article);
     dress(article);
-    if (outcome === "lost" || article.querySelector("[role=alert]")) return;
-    const stopped = article.querySelector("[data-continue]");
-    const ready = count(words.ready, article.querySelectorAll(".sources li").length);
-    document.getElementById("spoken").textContent = stopped ? words.stopped : ready;
+    document.getElementById("spoken").textContent = article.dataset.spoken;
   }
 
   #part(selector) {
