@@ -5,13 +5,13 @@ storage.
 """
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from app.ingest.blocks import Block, Extraction, heading_labels, heading_path
-from app.ingest.cutting import Piece, count_tokens, split_block
+from app.ingest.cutting import Piece, count_tokens, paragraphs, split
 
-CHUNKER_VERSION = 1
+CHUNKER_VERSION = 2
 """Part of a generation: raise it when the same document would be cut differently."""
 
 MIN_TOKENS = 80
@@ -142,18 +142,18 @@ def _units(text: str, blocks: Sequence[Block], sizes: Sequence[int], group: _Gro
     """What packing may not part: a block, or a piece of a long one, with the headings directly above it."""
     units: list[list[Piece]] = []
     open_unit: list[Piece] = []
-    for index in range(group.first, group.end):
-        block, size = blocks[index], sizes[index]
+    for part in _parts(text, blocks, sizes, group):
+        kind, size = blocks[part.block].kind, part.tokens
         room = MAX_TOKENS - _size(open_unit)
         if size <= room:
-            pieces = [Piece(index, block.char_start, block.char_end, size)]
+            pieces = [part]
         elif size <= MAX_TOKENS or room < MIN_TOKENS:
             units.append(open_unit)
             open_unit = []
-            pieces = list(_whole_or_split(text, block, index, size, TARGET_TOKENS))
+            pieces = [part] if size <= MAX_TOKENS else list(split(text, part, kind, TARGET_TOKENS))
         else:
-            pieces = list(_whole_or_split(text, block, index, size, min(TARGET_TOKENS, room * 4 // 5)))
-        if block.kind == "heading" and len(pieces) == 1:
+            pieces = list(split(text, part, kind, min(TARGET_TOKENS, room * 4 // 5)))
+        if kind == "heading" and len(pieces) == 1:
             open_unit.extend(pieces)
             continue
         units.append([*open_unit, pieces[0]])
@@ -162,10 +162,15 @@ def _units(text: str, blocks: Sequence[Block], sizes: Sequence[int], group: _Gro
     return [unit for unit in [*units, open_unit] if unit]
 
 
-def _whole_or_split(text: str, block: Block, index: int, size: int, goal: int) -> Sequence[Piece]:
-    if size <= MAX_TOKENS:
-        return [Piece(index, block.char_start, block.char_end, size)]
-    return list(split_block(text, block, index, size, goal))
+def _parts(text: str, blocks: Sequence[Block], sizes: Sequence[int], group: _Group) -> Iterator[Piece]:
+    """The blocks of a group; a paragraph too long for one chunk in those that its lines make."""
+    for index in range(group.first, group.end):
+        block = blocks[index]
+        part = Piece(index, block.char_start, block.char_end, sizes[index])
+        if block.kind == "paragraph" and part.tokens > MAX_TOKENS:
+            yield from paragraphs(text, part)
+        else:
+            yield part
 
 
 def _pack(units: Sequence[list[Piece]]) -> list[list[Piece]]:

@@ -6,7 +6,7 @@ The canonical text keeps the file's lines, so that `path:lines` is right in both
 
 import re
 
-from app.ingest.blocks import Extraction
+from app.ingest.blocks import MAX_LABEL_CHARS, Extraction
 from app.ingest.extract.lines import LineBlocks
 
 _FENCE = re.compile(r"[ \t>]*(?:[-*+] |\d+[.)] )?\s*(`{3,}|~{3,})")
@@ -155,6 +155,8 @@ class _Scanner:
         if self.at - self._paragraph > 3:
             return False
         label = _plain(" ".join(line.strip() for line in self.lines[self._paragraph : self.at]))
+        if len(label) > MAX_LABEL_CHARS:
+            return False
         self._in_container = False
         self.blocks.add("heading", self._paragraph, self.at + 1, level=level, label=label)
         return self._close(self.at + 1)

@@ -17,7 +17,7 @@ from app.ingest.chunking import (
     embedded_sha256,
     embedded_text,
 )
-from app.ingest.cutting import OVERLAP_TOKENS, count_tokens
+from app.ingest.cutting import count_tokens
 from app.ingest.extract.markdown import extract_markdown
 from app.ingest.extract.plain import extract_plain
 from app.ingest.extract.rst import extract_rst
@@ -38,8 +38,8 @@ def check_cover(extraction: Extraction, chunks: list[ChunkDraft]) -> None:
         assert draft.text == draft.text.rstrip()
         assert draft.text.strip()
         assert count_tokens(draft.text) <= MAX_TOKENS
-        assert not text[covered : max(covered, draft.char_start)].strip()
-        assert draft.char_end > covered
+        assert draft.char_start >= covered
+        assert not text[covered : draft.char_start].strip()
         covered = draft.char_end
         assert draft.line_start == 1 + text.count("\n", 0, draft.char_start)
         assert draft.line_end == 1 + text.count("\n", 0, draft.char_end)
@@ -197,20 +197,45 @@ def test_a_table_too_long_for_one_chunk_is_cut_between_rows() -> None:
     assert all(line.startswith("| ") and line.endswith(" |") for draft in chunks for line in draft.text.split("\n"))
 
 
-def test_a_long_paragraph_is_cut_at_sentences_with_a_small_overlap() -> None:
-    """The only place where two passages share text."""
+def test_a_long_paragraph_is_cut_at_sentences() -> None:
+    """Every sentence stands whole in one passage, and no text in two."""
     sentences = [f"Step {n} of the long recovery is done by hand and takes a while." for n in range(120)]
     extraction = markdown(" ".join(sentences))
 
     chunks = chunk(extraction)
 
     check_cover(extraction, chunks)
-    for one, other in pairwise(chunks):
-        shared = extraction.text[other.char_start : one.char_end]
-        assert other.text.startswith("Step")
-        assert one.text.endswith(".")
-        assert shared.strip() in sentences
-        assert count_tokens(shared) <= OVERLAP_TOKENS
+    assert len(chunks) > 3
+    assert " ".join(draft.text for draft in chunks) == extraction.text
+    for draft in chunks:
+        assert draft.text.startswith("Step")
+        assert draft.text.endswith("a while.")
+
+
+def test_a_text_without_blank_lines_is_cut_where_its_lines_end() -> None:
+    """There every line is a paragraph; a title among them, which ends no sentence, stays with what follows it."""
+    lines = [f"{SENTENCE * (3 + n % 5)}".strip() for n in range(40)]
+    lines[12:12] = [" = = Restoring a pool = ="]
+    extraction = extract_plain("\n".join(lines), "utf-8", "notes.txt")
+
+    chunks = chunk(extraction)
+
+    check_cover(extraction, chunks)
+    assert len(chunks) > 5
+    assert "\n".join(draft.text for draft in chunks) == extraction.text
+    assert not any(draft.text.endswith("= =") for draft in chunks)
+
+
+def test_lines_that_were_wrapped_do_not_end_a_passage() -> None:
+    """Half a sentence at the end of a line is none."""
+    words = " ".join(f"{SENTENCE}Then comes {n}." for n in range(100)).split()
+    extraction = extract_plain("\n".join(" ".join(words[n : n + 9]) for n in range(0, len(words), 9)), "utf-8", "a.txt")
+
+    chunks = chunk(extraction)
+
+    check_cover(extraction, chunks)
+    assert len(chunks) > 4
+    assert all(draft.text.endswith(".") for draft in chunks)
 
 
 def test_code_is_cut_at_blank_lines_before_other_lines() -> None:

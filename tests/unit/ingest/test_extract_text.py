@@ -135,6 +135,16 @@ def test_shortcodes_components_and_comments_leave_readable_text() -> None:
     assert "<!-- in code -->" in extraction.text
 
 
+def test_an_underlined_text_too_long_for_a_heading_is_prose() -> None:
+    """A caption above a stray equals sign neither names the document nor stands above every passage of it."""
+    caption = "Figure 1. " + "The curve shows the load of the pool over a day. " * 4
+
+    extraction = extract_markdown(f"{caption}\n12\n =\n\nShort\n===\n\nText.", "utf-8")
+
+    assert kinds(extraction) == ["paragraph", "heading", "paragraph"]
+    assert extraction.title == "Short"
+
+
 def test_the_inside_of_a_tab_is_prose_and_of_a_listing_code() -> None:
     """Four columns mean code only at the margin's level."""
     extraction = extract_markdown('=== "Linux"\n\n    Run the installer.\n\nText.\n\n    code here\n', "utf-8")
