@@ -2,15 +2,19 @@
 
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+import numpy as np
+
+from app.search.embeddings import Embedder, FloatMatrix
 from tests.fake_embedder import WordEmbedder
 
 HELD_S = 60
+Embed = Callable[[list[str]], FloatMatrix]
 
 
 @dataclass
@@ -19,7 +23,7 @@ class EmbedServer:
     through and holds the rest until `let_go`."""
 
     port: int
-    dim: int
+    embed: Embed
     texts: int = 0
     keys: list[str] = field(default_factory=list)
     _left: int = 10**9
@@ -47,16 +51,29 @@ class EmbedServer:
         if is_held:
             self._go.wait(HELD_S)
         texts = [body["input"]] if isinstance(body["input"], str) else body["input"]
-        matrix = WordEmbedder(dim=self.dim).embed_passages(texts)
+        matrix = self.embed(texts)
         with self._lock:
             self.texts += len(texts)
         rows = [{"index": place, "embedding": row.tolist()} for place, row in enumerate(matrix)]
         return {"object": "list", "data": rows, "model": body["model"]}
 
 
+def squeezed(embedder: Embedder, common: float) -> Embed:
+    """The vectors of `embedder` with one more number, the same for all: each cosine c becomes common + (1 - common) c,
+    as with models whose vectors all point one way."""
+
+    def embed(texts: list[str]) -> FloatMatrix:
+        matrix = embedder.embed_passages(texts) * np.float32((1 - common) ** 0.5)
+        return np.column_stack((matrix, np.full(len(texts), common**0.5, dtype=np.float32)))
+
+    return embed
+
+
 @contextmanager
-def embed_server(dim: int = 48, models: tuple[str, ...] = ("words-embed",)) -> Iterator[EmbedServer]:
-    """Serves `/v1/embeddings` and `/v1/models` until left."""
+def embed_server(
+    dim: int = 48, models: tuple[str, ...] = ("words-embed",), embed: Embed | None = None
+) -> Iterator[EmbedServer]:
+    """Serves `/v1/embeddings` and `/v1/models` until left, vectors of words unless `embed` makes others."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -88,7 +105,7 @@ def embed_server(dim: int = 48, models: tuple[str, ...] = ("words-embed",)) -> I
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
-    running = EmbedServer(server.server_address[1], dim)
+    running = EmbedServer(server.server_address[1], embed or WordEmbedder(dim=dim).embed_passages)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
     thread.start()
     try:

@@ -15,7 +15,11 @@ class WordEmbedder:
     Args:
         dim: Length of the vectors.
         synonyms: Words that count as another word, so that tests can have likeness without shared words.
+
+    It names its floor, as the built-in ones do; set to None, it has to be measured.
     """
+
+    floor: float | None = 0.0
 
     def __init__(self, model: str = "fake-words", dim: int = 64, synonyms: dict[str, str] | None = None) -> None:
         self.model = model

@@ -5,11 +5,13 @@ answer. What a choice then does is `app.ingest.generations`'. Shared by the API 
 """
 
 import logging
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 import anyio.to_thread
 
+from app.catalog import Catalog
 from app.edge import model_settings
 from app.edge.deps import Services
 from app.edge.model_settings import MAX_CHARS, MAX_MODEL_CHARS, InvalidSettingError
@@ -19,12 +21,22 @@ from app.logs import kv
 from app.search import choice
 from app.search.choice import Spec
 from app.search.embed_probe import EmbedReport, probe_built_in, probe_endpoint
+from app.search.errors import EmbedError
 from app.settings import Settings
 from app.upstream.client import Endpoint
 from app.upstream.failures import UpstreamError
 from app.upstream.probe import list_models
 
 _log = logging.getLogger(__name__)
+
+
+class EmbedderTestError(EmbedError):
+    """What was chosen does not answer as an embedder, so nothing was changed; `said` is the test's sentence."""
+
+    default_code = "embed_test_failed"
+
+    def __init__(self, said: str) -> None:
+        super().__init__(retryable=False, params={"said": said})
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +91,46 @@ async def choose(services: Services, user_id: int, given: EmbedderChoice) -> Cho
         return Chosen(tested, None)
     begun = await anyio.to_thread.run_sync(services.generations.choose, user_id, spec, tested.report.dim)
     return Chosen(tested, begun)
+
+
+async def change(services: Services, user_id: int, values: Mapping[str, str | None]) -> Begun:
+    """What `choose` does, for the settings' own fields (`EMBEDDER`), of which some are given: one that is left out
+    stays as it is, None or "" removes it. What is chosen already is neither tested nor begun again.
+
+    Raises:
+        ConflictError: as `choose`.
+        EmbedderTestError: when it doesn't answer; nothing is changed then.
+        InvalidSettingError: as `choose`.
+        UnknownEmbedderError: as `choose`.
+    """
+    before = await model_settings.snapshot(services)
+    given = {field: (value or "").strip() for field, value in values.items()}
+    if all(value == (getattr(before, field) or "") for field, value in given.items()):
+        return "same"
+    if "embed_api_key" in given and services.settings.is_locked("embed_api_key"):
+        raise ConflictError("setting_locked", setting="EMBED_API_KEY", params={"name": "EMBED_API_KEY"})
+    chosen = await choose(services, user_id, _as_choice(before, given))
+    if chosen.begun is None:
+        raise EmbedderTestError(report_words(services.catalog, chosen.tested.report))
+    return chosen.begun
+
+
+def report_words(catalog: Catalog, report: EmbedReport) -> str:
+    """What a test found, as a sentence."""
+    if report.ok:
+        return catalog.t("generations.tested", dim=report.dim, time=catalog.seconds(report.ms))
+    key = f"generations.test_{report.reason}"
+    return catalog.t(key if catalog.has(key) else "generations.test_other", **report.params)
+
+
+def _as_choice(before: Settings, given: Mapping[str, str]) -> EmbedderChoice:
+    """A model belongs to the kind of embedder it was chosen for: a server's is no built-in one's, nor the reverse."""
+    base_url = given.get("embed_base_url", before.embed_base_url or "")
+    is_kept = bool(base_url) == bool(before.embed_base_url)
+    model = given.get("embed_model", (before.embed_model or "") if is_kept else "")
+    if not base_url:
+        return EmbedderChoice(built_in=model or choice.DEFAULT)
+    return EmbedderChoice(base_url=base_url, model=model, api_key=given.get("embed_api_key"))
 
 
 async def _tested(settings: Settings, spec: Spec) -> Tested:

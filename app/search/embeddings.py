@@ -54,11 +54,10 @@ def unit(vector: FloatVector) -> FloatVector:
     return vector / np.float32(max(float(np.linalg.norm(vector)), 1e-12))
 
 
-def floor_of(embedder: Embedder) -> float:
-    """The cosine that texts about different things have with `embedder`: its `floor` where it names one, else 0.
+def floor_of(embedder: Embedder) -> float | None:
+    """The cosine that counts as 0 with `embedder`: its `floor` where it names one, else None: it has to be measured.
 
-    Models trained with a low temperature (the e5 family, say) put all texts into one narrow cone; without this, nothing
-    would ever be too far away to answer from.
+    What a built-in embedder names is what `app.search.floor` finds for it.
     """
-    floor: float = getattr(embedder, "floor", 0.0)
+    floor: float | None = getattr(embedder, "floor", None)
     return floor

@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """A question's vector, the generation it may be compared with, and the cosine that unrelated texts have there."""
+    """A question's vector, the generation it may be compared with, and the cosine that counts as 0 there."""
 
     generation: ActiveGeneration
     vector: FloatVector
@@ -54,7 +54,10 @@ class QueryEmbedder:
             self._failed(generation, error)
             return None
         self._answered(generation)
-        return Meaning(generation, vector, floor_of(embedder)) if vector.shape == (generation.dim,) else None
+        if vector.shape != (generation.dim,):
+            return None
+        named = floor_of(embedder)
+        return Meaning(generation, vector, (generation.floor or 0.0) if named is None else named)
 
     def _is_resting(self, generation: ActiveGeneration) -> bool:
         with self._lock:

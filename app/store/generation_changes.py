@@ -132,6 +132,11 @@ def note_compared(session: Session, generation_id: int, compared: dict[str, Any]
     session.execute(update(Generation).where(Generation.id == generation_id).values(compared=compared))
 
 
+def note_floor(session: Session, generation_id: int, floor: float | None, rule: str) -> None:
+    """The cosine that counts as 0 with a generation's embedder, and the rule that found it."""
+    session.execute(update(Generation).where(Generation.id == generation_id).values(floor=floor, floor_rule=rule))
+
+
 def add_built(session: Session, generation_id: int, shas: Sequence[str], matrix: vectors.FloatMatrix) -> bool:
     """Stores a batch of what is building, of the texts that are still there. False when it was given up meanwhile."""
     if session.scalar(select(Generation.state).where(Generation.id == generation_id)) != "building":
@@ -193,4 +198,6 @@ def _new(session: Session, recipe: Recipe, chunker: str, now: datetime) -> Gener
 
 
 def _note_place(row: Generation, recipe: Recipe) -> None:
+    if row.base_url != recipe.base_url:
+        row.floor_rule = None  # another server may answer otherwise: measured again, what was found serves until then
     row.base_url, row.api_key = recipe.base_url, recipe.api_key

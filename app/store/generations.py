@@ -48,10 +48,12 @@ class GenerationRow:
     compared: dict[str, Any] | None
     created_at: datetime
     switched_at: datetime | None
+    floor: float | None = None
+    floor_rule: str | None = None
 
     def as_active(self) -> vectors.ActiveGeneration:
         """As a search takes it."""
-        return vectors.ActiveGeneration(self.id, self.model, self.dim, self.base_url, self.api_key)
+        return vectors.ActiveGeneration(self.id, self.model, self.dim, self.base_url, self.api_key, self.floor)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +86,12 @@ def get(session: Session, state: State) -> GenerationRow | None:
     order = (Generation.retired_at.desc(), Generation.id.desc())
     found = session.scalars(select(Generation).where(Generation.state == state).order_by(*order)).first()
     return row_of(found) if found is not None else None
+
+
+def unmeasured(session: Session, rule: str) -> list[GenerationRow]:
+    """The generations whose floor was not measured by `rule` and that serve or are built, what serves first."""
+    due = (Generation.state.in_(("active", "building")), func.coalesce(Generation.floor_rule, "") != rule)
+    return [row_of(row) for row in session.scalars(select(Generation).where(*due).order_by(Generation.state))]
 
 
 def missing_texts(session: Session, generation_id: int, after_chunk: int, limit: int) -> list[MissingText]:
@@ -138,4 +146,6 @@ def row_of(row: Generation) -> GenerationRow:
         compared=row.compared,
         created_at=row.created_at,
         switched_at=row.switched_at,
+        floor=row.floor,
+        floor_rule=row.floor_rule,
     )

@@ -15,7 +15,7 @@ from app.errors import AppError
 from app.store.engine import Database
 
 MIGRATIONS = Path(__file__).resolve().parent.parent.parent / "migrations"
-HEAD = "0008"
+HEAD = "0009"
 """The newest revision; a test compares it with Alembic's own answer."""
 
 

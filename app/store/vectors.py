@@ -29,9 +29,9 @@ _GENERATION = literal_column("+vectors.generation_id", Integer)
 FloatMatrix = NDArray[np.float32]
 
 _ACTIVE = Prepared(
-    select(Generation.id, Generation.model, Generation.dim, Generation.base_url, Generation.api_key).where(
-        Generation.state == "active"
-    )
+    select(
+        *(Generation.id, Generation.model, Generation.dim, Generation.base_url, Generation.api_key, Generation.floor)
+    ).where(Generation.state == "active")
 )
 _LAST = Prepared(select(Vector.id).order_by(Vector.id.desc()).limit(1))
 _BY_SHA = Prepared(
@@ -44,7 +44,7 @@ _BY_SHA = Prepared(
 @dataclass(frozen=True, slots=True)
 class ActiveGeneration:
     """A generation as a search needs it, mostly the one that serves: whose vectors, and where their embedder is found
-    (`base_url` None: built in, or not known).
+    (`base_url` None: built in, or not known), and the cosine that counts as 0 (`floor` None: not measured).
 
     `fresh` is True for the call that made it the active one: whoever called has to queue the embedding of
     `unembedded_documents`.
@@ -55,6 +55,7 @@ class ActiveGeneration:
     dim: int
     base_url: str | None = None
     api_key: str | None = field(default=None, repr=False)
+    floor: float | None = None
     fresh: bool = False
 
 
@@ -95,7 +96,7 @@ def ensure_generation(session: Session, model: str, dim: int, chunker: str, now:
         row.state, row.switched_at, row.retired_at, row.paused_at, row.problem = "active", now, None, None, None
         row.auto_switch = False
     session.flush()
-    return ActiveGeneration(row.id, row.model, row.dim, row.base_url, row.api_key, fresh)
+    return ActiveGeneration(row.id, row.model, row.dim, row.base_url, row.api_key, row.floor, fresh)
 
 
 def missing_shas(session: Session, generation_id: int, document_id: int) -> list[str]:

@@ -9,7 +9,7 @@ from typing import Any, cast
 from urllib.parse import urlsplit
 
 from app.catalog import Catalog
-from app.edge.embedder_settings import EmbedderChoice, Tested
+from app.edge.embedder_settings import EmbedderChoice, Tested, report_words
 from app.ingest.generations import Build, Kept, Standing
 from app.search import choice
 from app.store.generations import GenerationRow
@@ -57,12 +57,14 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Serving:
-    """The embedder at work: its name, what it can't do, and how far it is; `warning` when it can't be had."""
+    """The embedder at work: its name, what it can't do, how far it is, and from where its scores are counted (empty
+    where that is 0); `warning` when it can't be had or is none."""
 
     words: str
     limit: str
     done: str
     warning: str = ""
+    counted: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,11 +127,23 @@ def serving(standing: Standing, passages: int, waiting: int, catalog: Catalog) -
     warning = catalog.t("generations.unserved") if row is not None and not standing.is_served else ""
     if row is not None and standing.build is None and standing.wanted.model != row.model:
         warning = catalog.t("generations.wanted_waits", name=standing.wanted.model)
+    counted = _counted(standing, catalog)
     if base_url is None:
         words, limit = _built_in_words(model, catalog)
-        return Serving(words, limit, done, warning)
+        return Serving(words, limit, done, warning, counted)
+    if row is not None and standing.floor is None and row.floor_rule is not None:
+        warning = warning or catalog.t("generations.tells_nothing_apart")
     words = catalog.t("settings.embedder_endpoint", model=model, host=_host(base_url))
-    return Serving(words, catalog.t("settings.embedder_endpoint_limit"), done, warning)
+    return Serving(words, catalog.t("settings.embedder_endpoint_limit"), done, warning, counted)
+
+
+def _counted(standing: Standing, catalog: Catalog) -> str:
+    """From where scores are counted, in words; empty where there is nothing to say."""
+    row, floor = standing.active, standing.floor
+    if floor is not None:
+        return catalog.t("generations.counted_from", floor=catalog.number(floor)) if floor else ""
+    is_due = row is not None and row.base_url is not None and row.floor_rule is None and standing.is_served
+    return catalog.t("generations.not_measured") if is_due else ""
 
 
 def build_view(build: Build, standing: Standing, user_id: int, catalog: Catalog) -> BuildView:
@@ -200,11 +214,7 @@ def embedder_form(
 def result(tested: Tested, catalog: Catalog) -> Result:
     """The box of a test."""
     report = tested.report
-    if report.ok:
-        return Result(True, catalog.t("generations.tested", dim=report.dim, time=catalog.seconds(report.ms)))
-    key = f"generations.test_{report.reason}"
-    words = catalog.t(key if catalog.has(key) else "generations.test_other", **report.params)
-    return Result(False, words, report.suggestion or "")
+    return Result(report.ok, report_words(catalog, report), report.suggestion or "")
 
 
 def name(row: GenerationRow, catalog: Catalog) -> str:

@@ -9,6 +9,7 @@ import pytest
 from app.search import builtin
 from app.search.builtin import MAX_CHARS, BuiltinEmbedder
 from app.search.errors import DamagedModelError
+from app.search.floor import measure
 
 
 @pytest.fixture(scope="module")
@@ -22,6 +23,13 @@ def test_likeness_of_meaning_is_likeness_of_vectors(embedder: BuiltinEmbedder) -
     near, far = embedder.embed_passages(["Restoring data from a backup snapshot.", "Grilled fish with lemon."])
 
     assert query @ near > 0.4 > 0.2 > query @ far
+
+
+def test_the_floor_it_names_is_what_the_rule_finds_for_it(embedder: BuiltinEmbedder) -> None:
+    """The rule's point of reference: what is ranked and scored with it is not moved by the rule."""
+    measured = measure(embedder, lambda: True)
+    assert measured is not None
+    assert measured.floor == embedder.floor == 0.0
 
 
 def test_vectors_have_unit_length_and_the_promised_shape(embedder: BuiltinEmbedder) -> None:

@@ -51,6 +51,25 @@ def built(compared: dict[str, Any] | None, **more: Any) -> Build:
     return Build(new, Counted(9, 9), None, None)
 
 
+def test_the_settings_say_from_where_scores_are_counted() -> None:
+    """In words; nothing where that is 0; that it is not measured yet; and when an embedder is none."""
+    far = {"base_url": "http://h:1/v1"}
+    cases = [
+        (row(1, "active", "m", floor=0.669, floor_rule="1", **far), 0.669, "0.67 alike, so scores are counted", ""),
+        (row(1, "active", "m", floor=0.0, floor_rule="1", **far), 0.0, "", ""),
+        (row(1, "active", "m", **far), None, "It isn't measured yet", ""),
+        (row(1, "active", "m", floor_rule="1", **far), None, "", "Is the model one for embeddings?"),
+        (OLD, 0.0, "", ""),
+    ]
+    for active, floor, counted, warning in cases:
+        view = serving(Standing(Spec("m", active.base_url), active, True, None, (), floor), 3, 0, CATALOG)
+        assert counted in view.counted
+        assert bool(counted) is bool(view.counted)
+        if active is not OLD:
+            assert warning in view.warning
+            assert bool(warning) is bool(view.warning)
+
+
 def test_numbers_come_with_what_they_are_out_of_and_only_ones_own_questions() -> None:
     """What another user asked is counted, not told."""
     view = build_view(built(COMPARED), STANDING, 1, CATALOG)

@@ -41,6 +41,10 @@ class Generation(Base):
     """When every text had its vector for the first time."""
     compared: Mapped[dict[str, Any] | None] = mapped_column(JSON)
     """`app.ingest.comparison.Comparison` as it was before the switch."""
+    floor: Mapped[float | None]
+    """The cosine that counts as 0; None while it is not measured, and for an embedder that names its own."""
+    floor_rule: Mapped[str | None] = mapped_column(String(20))
+    """By which rule it was measured (`app.search.floor.RULE`); None: it is due."""
     switched_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
     retired_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
 
