@@ -81,6 +81,16 @@ async def save(services: Services, user_id: int, changes: Mapping[str, str | Non
     return Saved(after, dropped)
 
 
+async def check(services: Services, changes: Mapping[str, str | None]) -> None:
+    """Whether `save` would take what is given; stores nothing.
+
+    Raises:
+        ConflictError: as `save`.
+        InvalidSettingError: as `save`.
+    """
+    _checked(services.settings, await snapshot(services), changes)
+
+
 async def test(services: Services, values: Mapping[str, str | None]) -> ConnectionReport:
     """Tests the endpoint as it would be with `values` in place of the saved ones; nothing is stored.
 

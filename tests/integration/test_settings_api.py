@@ -42,7 +42,8 @@ def test_a_fresh_installation_has_no_endpoint(client: TestClient) -> None:
     """Every field is there, unset and free."""
     body = client.get("/api/settings").json()
     assert body["connected"] is False
-    assert set(body["fields"]) == {"llm_base_url", "llm_api_key", "llm_model", "loop_guard_mode"}
+    assert set(body["fields"]) == EDITABLE
+    assert body["embedder"] == {"serving": None, "building": None}
     assert body["fields"]["llm_base_url"] == {"value": None, "locked": False, "is_set": False, "last4": None}
 
 
