@@ -14,7 +14,7 @@ depends_on = None
 
 def upgrade() -> None:
     """To the new schema."""
-    op.add_column("generations", sa.Column("floor", sa.Float(), nullable=True))
+    op.add_column("generations", sa.Column("floor", sa.Double(), nullable=True))
     op.add_column("generations", sa.Column("floor_rule", sa.String(length=20), nullable=True))
 
 
