@@ -150,6 +150,11 @@ def parse_passages(messages: ChatMessages) -> list[GivenPassage]:
     return [_given(found) for found in _BLOCK.finditer(_system(messages))]
 
 
+def passages_in(system: str) -> str:
+    """The passages of a grounded turn's system message as they stand in it, delimiters and all; empty for any other."""
+    return "\n\n".join(found.group() for found in _BLOCK.finditer(system))
+
+
 def parse_question(messages: ChatMessages) -> str:
     """The last question, as it was asked."""
     asked = [str(message["content"]) for message in messages if message["role"] == "user"]

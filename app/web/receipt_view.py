@@ -16,6 +16,7 @@ from app.render.names import shown_name
 from app.store.chats import MessageRow
 from app.store.turns import TurnRow
 from app.web.chip_view import asked_of
+from app.web.receipt_budget import Part, budget
 from app.web.receipt_time import BAR_WIDTH, Span, waterfall
 from app.web.tool_view import ToolLine, tool_lines
 from app.web.whole_view import receipt_words
@@ -67,6 +68,7 @@ class Receipt:
     """Who worded the query, where the model was asked to."""
     mode: str
     spans: tuple[Span, ...]
+    budget: tuple[Part, ...]
     tools: tuple[ToolLine, ...]
     tools_words: str
     candidates: tuple[Candidate, ...]
@@ -116,6 +118,7 @@ def build(
         searched_how=_rewrite_words(numbers, catalog),
         mode=_mode_words(turn, numbers, threshold, catalog),
         spans=waterfall(numbers, catalog),
+        budget=budget(turn.prompt or (), numbers, catalog),
         tools=tuple(tool_lines(catalog, numbers)),
         tools_words=_tools_words(numbers, catalog),
         candidates=candidates,
@@ -175,6 +178,7 @@ def as_text(receipt: Receipt, title: str) -> str:
     lines = [title, receipt.head, "", *(f"{figure.label}: {figure.value}" for figure in receipt.figures)]
     lines += ["", receipt.typed, *filter(None, (receipt.asked_of, receipt.searched, receipt.mode)), ""]
     lines += [f"{span.label}: {span.time}" for span in receipt.spans]
+    lines += [f"{part.label}: {part.tokens}" for part in receipt.budget]
     lines += [f"{tool.name} {tool.asked}: {tool.summary}, {tool.time}" for tool in receipt.tools]
     lines += ["", *(f"{c.n} {c.score or '–'} {c.title} ({c.locator}): {c.outcome}" for c in receipt.candidates)]
     lines += [*filter(None, (receipt.summary, receipt.tokens)), "", receipt.line]
