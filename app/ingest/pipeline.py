@@ -13,13 +13,13 @@ from typing import Any
 from app.clock import Clock
 from app.ingest.chunking import ChunkDraft
 from app.ingest.progress import ProgressBoard
-from app.ingest.reading import Read, Task
+from app.ingest.reading import RETRIED, Read, Task
 from app.ingest.removal import remove_content
 from app.logs import kv
 from app.metrics import Metrics
 from app.search import fulltext
 from app.search.vectors import VectorIndex
-from app.store import chunks, intake, jobs, readings, vectors, web_pages
+from app.store import chunks, intake, jobs, readings, rereading, vectors, web_pages
 from app.store.engine import Database, Session
 
 CLAIM_AT_ONCE = 16
@@ -67,10 +67,7 @@ class Pipeline:
         def work(session: Session) -> list[Task]:
             now = self._clock.now()
             for job in jobs.expired(session, "ingest", now):
-                jobs.fail(session, job, "internal", now)
-                if job.document_id is not None:
-                    vectors.delete_unused(session, _drop_text(session, job.document_id))
-                    intake.mark_failed(session, job.document_id, "internal", now)
+                self._give_up(session, job)
             claimed = jobs.claim(session, "ingest", limit, LEASE_S, now)
             items = intake.work_items(session, [job.document_id for job in claimed if job.document_id is not None])
             jobs.finish(session, [job for job in claimed if job.document_id not in items])
@@ -112,6 +109,23 @@ class Pipeline:
     def next_due(self) -> float | None:
         """Seconds until there is a document to read, None when there is none."""
         return self._database.read(lambda session: jobs.next_due(session, "ingest", self._clock.now()))
+
+    def _give_up(self, session: Session, job: jobs.ClaimedJob) -> None:
+        """Every attempt took the process down."""
+        now = self._clock.now()
+        jobs.fail(session, job, "internal", now)
+        if job.document_id is None:
+            return
+        if rereading.is_reread(job) and chunks.having_chunks(session, [job.document_id]):
+            self._keep(session, job.document_id)
+            return
+        vectors.delete_unused(session, _drop_text(session, job.document_id))
+        intake.mark_failed(session, job.document_id, "internal", now)
+
+    def _keep(self, session: Session, document_id: int) -> None:
+        """The text that is here stays."""
+        intake.keep_text(session, document_id)
+        jobs.enqueue(session, [jobs.embed_job(document_id)], self._clock.now())
 
     def _store(self, reads: Sequence[Read], began: float) -> None:
         gone: list[str] = []
@@ -182,13 +196,17 @@ class Pipeline:
             jobs.postpone(session, read.task.job, delay, reason, now)
             intake.mark_queued(session, [document_id])
             return None
-        if read.task.item.source == "url" and chunks.having_chunks(session, [document_id]):
-            # What a server sends is not what the user gave: the text that is here stays until there is another one.
+        is_page, is_reread = read.task.item.source == "url", rereading.is_reread(read.task.job)
+        if (is_page or is_reread) and chunks.having_chunks(session, [document_id]):
+            # What a server sends is not what the user gave, and nobody asked for another reading: the text that is here
+            # stays until there is another one.
             jobs.finish(session, [read.task.job])
-            intake.keep_text(session, document_id)
-            web_pages.note_unread(session, document_id, reason)
-            jobs.enqueue(session, [jobs.embed_job(document_id)], now)
+            self._keep(session, document_id)
+            if is_page and not is_reread:
+                web_pages.note_unread(session, document_id, reason)
             return "kept"
+        if is_reread and reason in RETRIED | {"vanished"}:
+            reason = rereading.REFUSED  # the file could not be had just now, which says nothing of its format
         gone += remove_content(session, document_id)
         intake.mark_failed(session, document_id, reason, now)
         jobs.fail(session, read.task.job, reason, now)

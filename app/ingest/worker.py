@@ -27,6 +27,7 @@ from app.ingest.pipeline import LEASE_S, Pipeline
 from app.ingest.progress import Batch, ProgressBoard, Stage
 from app.ingest.reading import DocumentReader, Read, TextExtractor
 from app.ingest.recognising import YIELD_MAX_S, Giving, Means, Recognising
+from app.ingest.rereading import Rereading
 from app.ingest.serving import Serving
 from app.ingest.stored_files import ProcessLock, StoredFiles
 from app.ingest.telling import Telling
@@ -119,8 +120,13 @@ class Worker:
             *self._fetch_lanes(hooks),
             Lane("language", self._languages.step, self._stopping),
             Lane("parts", PartFilling(database).step, self._stopping),
+            Lane("reread", self._make_rereading().step, self._stopping),
             Lane("keep", self._keep_step, self._stopping),
         ]
+
+    def _make_rereading(self) -> Rereading:
+        yielding = Yielding(self._clock, self._tools.busy, self._stopping)
+        return Rereading(self._database, self._clock, yielding, self.wake)
 
     def _make_recognising(self) -> Recognising:
         means = Means(lambda: find_tesseract(self._settings.ocr), Extractor, self._reader.opened)

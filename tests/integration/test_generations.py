@@ -10,7 +10,7 @@ from sqlalchemy import select
 from app.errors import ConflictError
 from app.search.choice import Spec
 from app.search.embeddings import FloatMatrix
-from app.settings import Settings
+from app.settings import EDITABLE, Settings
 from app.store.models.library import Chunk
 from app.store.models.setup import Setting
 from app.store.models.vectors import Generation
@@ -37,7 +37,8 @@ class Gated(WordEmbedder):
 
 
 def saved(library: Library) -> dict[str, object]:
-    query = select(Setting.key, Setting.value)
+    """What the page has changed; other rows of the table are Docent's own."""
+    query = select(Setting.key, Setting.value).where(Setting.key.in_(EDITABLE))
     return {row.key: row.value for row in library.life.database.read(lambda session: session.execute(query).all())}
 
 

@@ -31,8 +31,9 @@ class User(Base):
 
 
 class Setting(Base):
-    """What an admin changed in the page: a field of `app.settings.EDITABLE` and its JSON value; also the hints that
-    people put away (`app.store.put_away`)."""
+    """What an admin changed in the page: a field of `app.settings.EDITABLE` and its JSON value. A few rows are Docent's
+    own: hints that people put away (`app.store.put_away`), a pause (`app.store.pausing`), which documents were read
+    again (`app.store.rereading.KEY`)."""
 
     __tablename__ = "settings"
 
