@@ -1,6 +1,7 @@
 """Watched folders: what a scan takes, leaves, notices; nothing outside the root is ever read."""
 
 import os
+import shutil
 import socket
 from pathlib import Path
 
@@ -124,6 +125,34 @@ def test_a_folder_that_is_not_there_deletes_nothing(settings: Settings, root: Pa
         assert (state.state, state.error) == ("failed", "folder_empty" if accident == "emptied" else "folder_missing")
         assert library.rows() == before
         assert found(library, "apples")
+
+
+@pytest.mark.parametrize("mount_point", ["missing", "empty", "with what systems leave there"])
+def test_a_disk_that_comes_back_finds_its_documents_as_they_were(
+    settings: Settings, root: Path, tmp_path: Path, mount_point: str
+) -> None:
+    """However often the clock looked meanwhile: the same rows, nothing read again, and the alarm is over."""
+    fill(root, a=sections("apples"), sub__b=sections("pears"))
+    with IngestLibrary(settings).start() as library:
+        collection_id = watch(library, root)
+        before = library.rows()
+        root.rename(tmp_path / "away")
+        if mount_point != "missing":
+            root.mkdir()
+        if mount_point.startswith("with"):
+            (root / ".unmounted").touch()
+            (root / "lost+found").mkdir()
+        for _ in range(3):
+            assert library.scan(collection_id).state == "failed"
+        assert found(library, "apples")
+        assert library.rows() == before
+        if mount_point != "missing":
+            shutil.rmtree(root)
+        (tmp_path / "away").rename(root)
+        state = library.scan(collection_id)
+        assert (state.state, state.error, state.result["removed"], state.result["added"]) == ("done", None, 0, 0)
+        assert library.rows() == before
+        assert_sound(library)
 
 
 def test_a_folder_that_is_said_to_be_empty_loses_its_documents(settings: Settings, root: Path) -> None:
