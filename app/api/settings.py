@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict
 
 from app.edge import embedder_settings, model_settings
 from app.edge.deps import Services, ServicesDep, UserDep
+from app.edge.inputs import InputText
 from app.ingest.generations import Standing
 from app.settings import EMBEDDER, Settings
 from app.store.generations import GenerationRow
@@ -28,9 +29,9 @@ class EndpointBody(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    llm_base_url: str | None = None
-    llm_api_key: str | None = None
-    llm_model: str | None = None
+    llm_base_url: InputText | None = None
+    llm_api_key: InputText | None = None
+    llm_model: InputText | None = None
 
     def given(self) -> dict[str, str | None]:
         """The fields that stand in the request."""
@@ -45,9 +46,9 @@ class SettingsBody(EndpointBody):
     """
 
     loop_guard_mode: str | None = None
-    embed_base_url: str | None = None
-    embed_api_key: str | None = None
-    embed_model: str | None = None
+    embed_base_url: InputText | None = None
+    embed_api_key: InputText | None = None
+    embed_model: InputText | None = None
 
 
 @router.get("")

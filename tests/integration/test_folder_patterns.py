@@ -38,7 +38,7 @@ def test_patterns_are_counted_first_then_saved(client: TestClient, settings: Set
         number = watch(library, root)
         page = client.get(f"/library/folders/{number}").text
         assert "1 key or password file" in page
-        assert "last change" in page
+        assert "Last change" in page
         assert "3 added" in page
         place = f"/ui/library/folders/{number}/patterns"
         counted = client.post(place, data={"action": "count", "exclude": "drafts/"}, headers=HTMX).text
