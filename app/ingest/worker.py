@@ -125,7 +125,7 @@ class Worker:
         ]
 
     def _make_rereading(self) -> Rereading:
-        yielding = Yielding(self._clock, self._tools.busy, self._stopping)
+        yielding = Yielding(self._clock, self._tools.busy, self._stopping, paused=self._pausing.is_on)
         return Rereading(self._database, self._clock, yielding, self.wake)
 
     def _make_recognising(self) -> Recognising:
