@@ -27,6 +27,7 @@ class EmbedServer:
     texts: int = 0
     keys: list[str] = field(default_factory=list)
     _left: int = 10**9
+    _of: str = ""
     _go: threading.Event = field(default_factory=threading.Event)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -34,9 +35,10 @@ class EmbedServer:
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}/v1"
 
-    def hold_after(self, requests: int) -> None:
+    def hold_after(self, requests: int, of: str = "") -> None:
+        """Answers so many more requests, then holds; others than those in which `of` stands are answered as ever."""
         with self._lock:
-            self._left = requests
+            self._left, self._of = requests, of
             self._go.clear()
 
     def let_go(self) -> None:
@@ -45,12 +47,13 @@ class EmbedServer:
             self._go.set()
 
     def answer(self, body: Any) -> Any:
+        texts = [body["input"]] if isinstance(body["input"], str) else body["input"]
         with self._lock:
-            self._left -= 1
-            is_held = self._left < 0
+            counts = any(self._of in text for text in texts)
+            self._left -= counts
+            is_held = counts and self._left < 0
         if is_held:
             self._go.wait(HELD_S)
-        texts = [body["input"]] if isinstance(body["input"], str) else body["input"]
         matrix = self.embed(texts)
         with self._lock:
             self.texts += len(texts)
