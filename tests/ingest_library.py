@@ -46,6 +46,7 @@ class IngestLibrary:
         embedder: Embedder | Embedders | None = None,
         extractor: TextExtractor | None = None,
         busy: Callable[[], bool] = lambda: False,
+        starting: Callable[[], bool] = lambda: False,
         notifying: Notifying = refuse_to_watch,
         fetching: Fetching | None = None,
     ) -> None:
@@ -57,7 +58,8 @@ class IngestLibrary:
         self.files = StoredFiles(settings.data_dir)
         self.index = VectorIndex()
         reading = extractor or Extractor()
-        tools = Tools(self.files, reading, self.embedder, self.index, busy, notifying=notifying, fetching=fetching)
+        giving = {"busy": busy, "starting": starting}
+        tools = Tools(self.files, reading, self.embedder, self.index, **giving, notifying=notifying, fetching=fetching)
         self.worker = Worker(self.database, settings, self.clock, tools)
         self.sources = Sources(self.database, self.files, self.clock, self.index, self.worker.wake)
         self.pages = WebPages(self.database, Rules(settings.fetch_allow_cidrs), self.clock, self.worker.wake)

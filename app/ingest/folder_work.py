@@ -18,6 +18,7 @@ from app.ingest.pipeline import LEASE_S
 from app.ingest.removal import remove_documents
 from app.ingest.scan import Scanner
 from app.ingest.stored_files import OneHolder
+from app.ingest.yielding import Yielding
 from app.logs import kv
 from app.search.vectors import VectorIndex
 from app.settings import Settings
@@ -32,12 +33,13 @@ _log = logging.getLogger("app.ingest")
 
 @dataclass(frozen=True, slots=True)
 class Hooks:
-    """What the worker lends: a stop to look at, holding a job's lease, waking the lanes."""
+    """What the worker lends: a stop to look at, holding a job's lease, waking the lanes, and whom to let go first."""
 
     stopping: threading.Event
     hold: Callable[[Iterable[jobs.ClaimedJob]], None]
     let_go: Callable[[Iterable[jobs.ClaimedJob]], None]
     wake: Callable[[], None]
+    yielding: Yielding
 
 
 class FolderWork:
@@ -59,7 +61,7 @@ class FolderWork:
         self._mine = OneHolder(settings.data_dir / "folders.lock")
         self._mine_lock = threading.Lock()
         self._live = LiveFolders(database, clock, notifying, hooks.wake)
-        self._scanner = Scanner(database, settings, clock, index, hooks.stopping, self._live.walked)
+        self._scanner = Scanner(database, settings, clock, index, hooks.yielding, self._live.walked)
 
     def watch_step(self) -> float | None:
         """Looks after the watches."""

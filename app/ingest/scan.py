@@ -13,7 +13,6 @@ A job may name the directories in which something changed: then only these are l
 (something vanished, a directory is new) that only a look at the whole answers.
 """
 
-import threading
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -26,6 +25,7 @@ from app.ingest.filenames import SkipReason
 from app.ingest.folders import FolderError, FoundFile, Walk, walk
 from app.ingest.patterns import Patterns
 from app.ingest.watched import SAMPLE_ONLY, SAMPLE_PATTERNS
+from app.ingest.yielding import Yielding
 from app.search.vectors import VectorIndex
 from app.settings import Settings
 from app.store import collections, intake, jobs
@@ -58,7 +58,7 @@ class Scanner:
     """Runs scans, one at a time.
 
     Args:
-        stopping: Set when the process wants to end; asked between files.
+        yielding: Asked between files.
         walked: Told what each walk of a watched folder saw, before any file is read.
     """
 
@@ -68,14 +68,14 @@ class Scanner:
         settings: Settings,
         clock: Clock,
         index: VectorIndex,
-        stopping: threading.Event | None = None,
+        yielding: Yielding,
         walked: Walked | None = None,
     ) -> None:
         self._database = database
         self._settings = settings
         self._clock = clock
         self._index = index
-        self._stopping = stopping or threading.Event()
+        self._yielding = yielding
         self._walked = walked
         self._passed: dict[int, dict[str, tuple[int, int, SkipReason]]] = {}
         self._inside: dict[int, set[str]] = {}
@@ -196,7 +196,7 @@ class Scanner:
         moving: list[FoundFile] = []
         found, written = Findings(), self._clock.monotonic()
         for file in files:
-            if self._stopping.is_set():
+            if not self._yielding.give_way():
                 raise LeaseLostError
             row = look.known.get(file.path)
             looked = look.reader.look(file, is_known=row is not None)
@@ -228,7 +228,7 @@ class Scanner:
         look.applying.remove([*gone, *look.secret])
 
     def _rest(self) -> None:
-        if self._stopping.wait(REST_S):
+        if not self._yielding.rest(REST_S):
             raise LeaseLostError
 
 

@@ -32,7 +32,7 @@ from app.ingest.serving import Serving
 from app.ingest.stored_files import ProcessLock, StoredFiles
 from app.ingest.telling import Telling
 from app.ingest.tesseract import find_tesseract
-from app.ingest.yielding import Yielding
+from app.ingest.yielding import FIRST_S, Yielding
 from app.logs import kv
 from app.metrics import Metrics
 from app.search.embeddings import Embedder
@@ -59,13 +59,15 @@ _log = logging.getLogger("app.ingest")
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """What the worker works with. `busy` says whether a turn is streaming just now, `notifying` watches folders."""
+    """What the worker works with. `busy` says whether a turn is streaming just now, `starting` whether one has just
+    begun, `notifying` watches folders."""
 
     files: StoredFiles
     extractor: TextExtractor
     embedder: Embedder | Embedders
     index: VectorIndex
     busy: Callable[[], bool] = lambda: False
+    starting: Callable[[], bool] = lambda: False
     metrics: Metrics = field(default_factory=Metrics)
     notifying: Notifying = open_notifier
     fetching: Fetching | None = None
@@ -101,7 +103,8 @@ class Worker:
         self.build_pace = self._building.pace
         self._recognising = self._make_recognising()
         self._languages = LanguageWork(database, clock, Telling, self._stopping)
-        hooks = Hooks(self._stopping, self._leases.hold, self._leases.let_go, self.wake)
+        self._turns_first = Yielding(clock, tools.starting, self._stopping, FIRST_S)
+        hooks = Hooks(self._stopping, self._leases.hold, self._leases.let_go, self.wake, self._turns_first)
         self._folders = FolderWork(database, settings, clock, tools.index, tools.notifying, hooks)
         self._to_store: queue.SimpleQueue[Read] = queue.SimpleQueue()
         self._last_scan = clock.monotonic()
@@ -228,7 +231,7 @@ class Worker:
         tasks = self._pipeline.claim()
         self._leases.hold(task.job for task in tasks)
         try:
-            while tasks and not self._stopping.is_set() and not self._pausing.is_on():
+            while tasks and self._turns_first.give_way() and not self._pausing.is_on():
                 read = self._reader.read(tasks[0])
                 if self._stopping.is_set() and read.reason is not None:
                     break
@@ -246,6 +249,7 @@ class Worker:
         return 0
 
     def _store_step(self) -> float | None:
+        self._turns_first.give_way()
         if self._in_hand and self._to_store.qsize() < STORE_AT_ONCE // 2:
             self._stopping.wait(GATHER_S)
         return 0 if self._store_some() else None

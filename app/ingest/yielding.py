@@ -8,6 +8,9 @@ from app.clock import Clock
 YIELD_MAX_S = 2.0
 """How long a batch waits unless it says otherwise; then one batch goes anyway."""
 
+FIRST_S = 0.5
+"""How long a file waits for a turn that has just begun."""
+
 LOOK_S = 0.02
 
 
@@ -41,6 +44,10 @@ class Yielding:
         while self._busy() and self._clock.monotonic() < until and not self._stopping.wait(LOOK_S):
             pass
         return not self.is_stopping and not self._paused()
+
+    def rest(self, seconds: float) -> bool:
+        """Waits so long; False when the process wants to end."""
+        return not self._stopping.wait(seconds)
 
     @property
     def is_stopping(self) -> bool:

@@ -7,6 +7,7 @@ settles the turn itself; nothing here knows frames, rows or models. Used from th
 
 import asyncio
 import logging
+import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
 from contextlib import aclosing, contextmanager
 from typing import Literal
@@ -22,6 +23,9 @@ KEEP_S = 300.0
 """How long the events of an ended turn can be replayed."""
 SHUTDOWN_S = 4.0
 """What turns get to settle when the server ends; the server itself has to be gone within 5 s."""
+
+STARTING_S = 0.5
+"""How long a turn counts as one that has just begun: its search and the way to the model."""
 
 _log = logging.getLogger(__name__)
 
@@ -50,6 +54,7 @@ class _Entry:
         self.scope = scope
         self.task: asyncio.Task[None] | None = None
         self.begun = False
+        self.began_at = time.monotonic()
         self.watchers = 0
         self.detach: asyncio.TimerHandle | None = None
 
@@ -83,6 +88,12 @@ class TurnRegistry:
     def active(self) -> int:
         """How many turns run. The worker's threads ask too, hence the copy."""
         return sum(1 for entry in tuple(self._entries.values()) if not entry.scope.log.closed)
+
+    @property
+    def starting(self) -> bool:
+        """Whether a turn has just begun and still runs. The worker's threads ask, as for `active`."""
+        since = time.monotonic() - STARTING_S
+        return any(entry.began_at > since and not entry.scope.log.closed for entry in tuple(self._entries.values()))
 
     def start(
         self, turn_id: str, body: TurnBody, *, owner: int | None = None, total_s: float | None = None

@@ -3,6 +3,7 @@
 import logging
 import re
 import threading
+from pathlib import Path
 
 import pytest
 
@@ -12,7 +13,7 @@ from app.store import documents
 from app.store.models.library import Chunk, Job
 from app.store.models.vectors import Vector
 from tests.ingest_library import USER, IngestLibrary, assert_sound
-from tests.ingest_parts import RAID, CountingEmbedder, GatedExtractor, count, found, sections
+from tests.ingest_parts import RAID, CountingEmbedder, GatedExtractor, count, fill, found, sections
 from tests.waiting import until
 
 
@@ -198,6 +199,26 @@ def test_embedding_gives_way_while_an_answer_streams(settings: Settings) -> None
         streaming.set()
         later = library.add("b.md", sections("garden"))
         library.wait_for(later, "ready")
+
+
+def test_every_file_lets_a_turn_that_begins_go_first(settings: Settings, tmp_path: Path) -> None:
+    """Asked before each file that is read, and before each that is compared; a turn that never ends stops neither."""
+    looks: list[bool] = []
+
+    def starting() -> bool:
+        looks.append(len(looks) % 4 < 2)
+        return looks[-1]
+
+    with IngestLibrary(settings, starting=starting).start() as library:
+        library.add_all({f"{number}.md": sections(f"alpha{number}") for number in range(5)})
+        library.settle()
+        assert len(looks) >= 5
+        seen = len(looks)
+        fill(tmp_path / "notes", **{f"n{number}": sections(f"beta{number}") for number in range(5)})
+        library.folders.add_folder(USER, str(tmp_path / "notes"))
+        library.settle()
+        assert len(looks) - seen >= 10
+        assert {row.status for row in library.rows()} == {"ready"}
 
 
 def test_the_batch_tells_how_far_it_is(settings: Settings) -> None:

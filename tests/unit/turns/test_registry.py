@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from app.turns.registry import ShuttingDownError, TurnRegistry, TurnScope
+from tests.waiting import until
 
 
 class Body:
@@ -208,5 +209,24 @@ def test_an_ended_turn_is_forgotten_after_a_while() -> None:
         await registry.finished("t1")
         with pytest.raises(KeyError):
             await watched(registry, "t1")
+
+    run(test)
+
+
+def test_a_turn_has_just_begun_for_a_moment_or_until_it_ends() -> None:
+    """What else goes on waits for that moment, not for as long as a stream lasts."""
+
+    async def test() -> None:
+        registry, body = TurnRegistry(), Body()
+        assert not registry.starting
+        registry.start("a", body)
+        assert registry.starting
+        until(lambda: not registry.starting, "its first moment is over")
+        assert registry.active == 1
+        registry.start("b", body)
+        assert registry.starting
+        body.finish.set()
+        await registry.finished("b")
+        assert not registry.starting
 
     run(test)
