@@ -158,15 +158,8 @@ def create_app(  # noqa: PLR0913 - one override for each part that a test may re
     files = StoredFiles(settings.data_dir)
     environment = own_environment(strikes=settings.loop_guard_strikes, stagnation=settings.loop_guard_stagnation)
     counted = Metrics(version=__version__, revision=environment.git_sha or "")
-    tools = Tools(
-        files,
-        extractor or Extractor(),
-        embedders,
-        index,
-        busy=lambda: running.active > 0,
-        starting=lambda: running.starting,
-        metrics=counted,
-    )
+    going = (lambda: running.active > 0, lambda: running.starting)
+    tools = Tools(files, extractor or Extractor(), embedders, index, *going, metrics=counted)
     worker = Worker(database, settings, clock, tools)
     guard_log = open_guard_log(database, settings.data_dir, clock, environment, metrics=counted)
     searcher = searcher or Searcher(database, embedders, index, clock=clock)
