@@ -22,7 +22,7 @@ from app.store.documents import DocumentRow
 from app.store.engine import Session
 from app.store.web_pages import PageRow, Refresh
 from app.web.library_rows import file_row
-from app.web.templating import render_fragment, render_page
+from app.web.templating import is_htmx, render_fragment, render_page
 from app.web.web_page_view import CHOICES
 
 router = APIRouter()
@@ -76,13 +76,13 @@ def add(request: Request, services: ServicesDep, user_id: UserDep, fields: Annot
         refused = [item for item in result if item.error is not None]
         added, typed = len(result) - len(refused), "\n".join(item.url for item in refused)
     if not problem and not refused:
-        if not _is_htmx(request):
+        if not is_htmx(request):
             return RedirectResponse("/library", status_code=303)
         words = services.catalog.t("webpages.added", n=added)
         return _working(render_fragment(services, "library/_url_done.html", words=words))
     context = _form(typed, problem, _reasons(services, refused))
     context["added"] = services.catalog.t("webpages.added", n=added) if added else ""
-    if not _is_htmx(request):
+    if not is_htmx(request):
         page = "library/url_add.html"
         return render_page(services, request, user_id, page, status=422, place="library", **context)
     response = render_fragment(services, "library/_url_form.html", status=422, **context)
@@ -93,7 +93,7 @@ def add(request: Request, services: ServicesDep, user_id: UserDep, fields: Annot
 def refresh_all(request: Request, services: ServicesDep, user_id: UserDep) -> Response:
     """Has every page fetched again."""
     queued = services.pages.refresh_all(user_id)
-    if not _is_htmx(request):
+    if not is_htmx(request):
         return RedirectResponse("/library", status_code=303)
     words = services.catalog.t("webpages.refreshing", n=queued)
     return _working(render_fragment(services, "library/_url_done.html", words=words))
@@ -109,7 +109,7 @@ def refresh(
         NotFoundError: when it is not there any more.
     """
     services.pages.refresh(user_id, document_id)
-    if not _is_htmx(request):
+    if not is_htmx(request):
         return RedirectResponse(f"/documents/{document_id}" if back == "reader" else "/library", status_code=303)
     response = render_fragment(services, "library/_row.html", row=_row(services, user_id, document_id), oob=False)
     response.headers["HX-Trigger"] = "library-work"
@@ -143,7 +143,7 @@ def choose(
         NotFoundError: when it is not there any more.
     """
     services.pages.set_refresh(user_id, document_id, fields.every)
-    if not _is_htmx(request):
+    if not is_htmx(request):
         return RedirectResponse("/library", status_code=303)
     words = services.catalog.t(f"webpages.saved_{fields.every}")
     row = _row(services, user_id, document_id)
@@ -192,7 +192,3 @@ def _working(response: HTMLResponse) -> HTMLResponse:
     """Has the page bring its list and its progress box anew."""
     response.headers["HX-Trigger"] = "library-changed, library-work"
     return response
-
-
-def _is_htmx(request: Request) -> bool:
-    return request.headers.get("hx-request") == "true"
