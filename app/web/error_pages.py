@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from app.catalog import Catalog
 from app.edge.errors import ErrorPage
-from app.web.templating import environment
+from app.web.templating import environment, is_htmx
 
 _TITLES = {404: "errors.title_not_found", 405: "errors.title_not_found", 500: "errors.title_internal"}
 
@@ -20,7 +20,7 @@ def error_pages(catalog: Catalog) -> ErrorPage:
     template = environment(catalog).get_template("errors/page.html")
 
     def render(request: Request, status: int, code: str, message: str) -> Response:
-        if request.headers.get("hx-request") == "true":
+        if is_htmx(request):
             return PlainTextResponse(message, status)
         title = catalog.t(_TITLES.get(status, "errors.title_refused"))
         retry = request.url.path if status >= 500 and request.method == "GET" else ""

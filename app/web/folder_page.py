@@ -21,7 +21,7 @@ from app.store.collections import CollectionRow
 from app.store.engine import Session
 from app.store.jobs import ScanState
 from app.web.folders import shown_folder
-from app.web.templating import render_fragment, render_page
+from app.web.templating import is_htmx, render_fragment, render_page
 
 router = APIRouter()
 
@@ -77,7 +77,7 @@ def patterns_form(
     except AppError as error:
         status = error.status
         typed["problem"] = error_message(services.catalog, error)
-    htmx = request.headers.get("hx-request") == "true"
+    htmx = is_htmx(request)
     if action == "save" and status == 200 and not htmx:
         return RedirectResponse(f"/library/folders/{collection_id}", status_code=303)
     context = {**_context(services, user_id, collection_id), **typed}

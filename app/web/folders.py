@@ -21,7 +21,7 @@ from app.store.jobs import ScanState
 from app.store.removals import Removal
 from app.web import folders_view
 from app.web.folders_view import Folder
-from app.web.templating import render_fragment, render_page
+from app.web.templating import is_htmx, render_fragment, render_page
 
 router = APIRouter()
 
@@ -129,7 +129,7 @@ def remove_folder(request: Request, collection_id: RowId, services: ServicesDep,
 def add_sample(request: Request, services: ServicesDep, user_id: UserDep) -> Response:
     """Adds Docent's own manual, once. A plain form leads to the library, where its progress is seen."""
     services.folders.add_sample(user_id)
-    if request.headers.get("hx-request") != "true":
+    if not is_htmx(request):
         return RedirectResponse("/library", status_code=303)
     return _answer(services, request, user_id)
 
@@ -158,7 +158,7 @@ def _answer(
     services: Services, request: Request, user_id: int, *, status: int = 200, notice: str = "", **changes: Any
 ) -> Response:
     """The list anew for htmx; for a plain form the page again, with the problem where there is one."""
-    if request.headers.get("hx-request") == "true":
+    if is_htmx(request):
         values = context(services, user_id, notice=notice, **changes)
         response = render_fragment(services, "library/_folders.html", status=status, **values)
         response.headers["HX-Trigger"] = "library-work"

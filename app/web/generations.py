@@ -25,7 +25,7 @@ from app.store import settings as stored
 from app.web import generations_view
 from app.web.generations_view import ENDPOINT
 from app.web.language_hint import language_hint
-from app.web.templating import render_fragment, render_page
+from app.web.templating import is_htmx, render_fragment, render_page
 
 router = APIRouter()
 
@@ -158,7 +158,7 @@ async def _decide(services: Services, request: Request, user_id: int, decide: An
 
 
 async def _answer(services: Services, request: Request, user_id: int, outcome: Outcome) -> Response:
-    if request.headers.get("hx-request") != "true" and outcome.typed is None and outcome.error is None:
+    if not is_htmx(request) and outcome.typed is None and outcome.error is None:
         return RedirectResponse(PLACE, status_code=303)
     return await anyio.to_thread.run_sync(_rendered, services, request, user_id, outcome)
 
@@ -166,7 +166,7 @@ async def _answer(services: Services, request: Request, user_id: int, outcome: O
 def _rendered(services: Services, request: Request, user_id: int, outcome: Outcome) -> HTMLResponse:
     values = {**_panel(services, user_id), **_form(services, outcome), "embedder_notice": outcome.notice}
     status = outcome.error.status if outcome.error is not None else 200
-    if request.headers.get("hx-request") == "true":
+    if is_htmx(request):
         return render_fragment(services, "settings/_search_body.html", status=status, **values)
     return render_page(services, request, user_id, "settings/embedder.html", status=status, place="settings", **values)
 

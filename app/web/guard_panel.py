@@ -25,7 +25,7 @@ from app.store.loop_guard_log import LOOP_GUARD_LOG_DEFAULT_DAYS
 from app.store.loop_guard_reading import read_log
 from app.web import guard_view
 from app.web.guard_view import Panel
-from app.web.templating import render_fragment
+from app.web.templating import is_htmx, render_fragment
 
 router = APIRouter(prefix="/ui/settings/guard")
 
@@ -72,7 +72,7 @@ async def save_mode(
         InvalidSettingError: for a mode there is none of.
     """
     await model_settings.save(services, user_id, {"loop_guard_mode": fields.mode})
-    if request.headers.get("hx-request") != "true":
+    if not is_htmx(request):
         return RedirectResponse("/settings#guard", status_code=303)
     return await anyio.to_thread.run_sync(_body, services)
 

@@ -16,6 +16,7 @@ from app.search.builtin import BuiltinEmbedder
 from app.store import put_away, readings
 from app.store.engine import Session
 from app.store.vectors import active_generation
+from app.web.templating import is_htmx
 
 router = APIRouter()
 
@@ -35,7 +36,7 @@ def hide_hint(request: Request, services: ServicesDep, user_id: UserDep) -> Resp
         put_away.put_away(session, user_id, HINT, others, services.clock.now())
 
     services.database.write(work)
-    return Response() if request.headers.get("hx-request") == "true" else RedirectResponse("/library", 303)
+    return Response() if is_htmx(request) else RedirectResponse("/library", 303)
 
 
 def language_hint(services: Services, user_id: int) -> str:

@@ -30,7 +30,7 @@ from app.upstream.probe import ConnectionReport
 from app.web import folders, generations, guard_panel, settings_view
 from app.web.settings_view import Fact, Server
 from app.web.side import connected
-from app.web.templating import render_fragment, render_page
+from app.web.templating import is_htmx, render_fragment, render_page
 
 router = APIRouter()
 
@@ -178,9 +178,7 @@ async def connect(
 
 async def _answer(services: Services, request: Request, user_id: int, outcome: Outcome) -> Response:
     """The form for htmx, the page for a plain form, with what came of the action. Rendered on a worker thread."""
-    make = (
-        _fragment if request.headers.get("hx-request") == "true" else partial(_page, request=request, user_id=user_id)
-    )
+    make = _fragment if is_htmx(request) else partial(_page, request=request, user_id=user_id)
     return await anyio.to_thread.run_sync(make, services, outcome)
 
 
