@@ -173,8 +173,8 @@ def test_a_server_that_goes_away_makes_the_build_wait_and_say_why(
     new.is_down = True
     with caplog.at_level(logging.INFO, "app.ingest"), Library(settings, new).filled() as library:
         library.decide.choose(USER, NEW, 32)
-        until(lambda: library.row("new").problem == "embed_unavailable", "it says why")
-        assert "generation_waits" in caplog.text
+        until(lambda: "generation_waits" in caplog.text, "it waits and said so")
+        assert library.row("new").problem == "embed_unavailable"
         assert library.finds_by_meaning()
         new.is_down = False
         until(lambda: library.row("new").compared is not None, "tried again", 20)
@@ -273,6 +273,6 @@ def test_it_switches_by_itself_where_that_was_asked_for(settings: Settings, capl
         library.decide.choose(USER, NEW, 32)
         library.decide.set_auto_switch(auto=True)
         gated.go.set()
-        until(lambda: library.states()["new"] == "active", "switched")
-        assert "by=itself" in caplog.text
+        until(lambda: "by=itself" in caplog.text, "switched and said so")
+        assert library.states()["new"] == "active"
         assert {row.status for row in library.life.rows()} == {"ready"}
