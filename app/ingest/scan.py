@@ -19,7 +19,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from app.clock import Clock
-from app.ingest.applying import APPLY_AT_ONCE, Applying, Findings, LeaseLostError, ScanResult
+from app.ingest.applying import APPLY_AT_ONCE, APPLY_BESIDE_TURNS, Applying, Findings, LeaseLostError, ScanResult
 from app.ingest.comparing import REST_S, FileReader, Hashed, Moving, Vanished
 from app.ingest.filenames import SkipReason
 from app.ingest.folders import FolderError, FoundFile, Walk, walk
@@ -208,7 +208,8 @@ class Scanner:
                 look.skipped[looked] += 1
                 if row is not None and looked == "secret":
                     look.secret.append(row)
-            if len(found) >= APPLY_AT_ONCE or self._clock.monotonic() - written > WRITE_EVERY_S:
+            most = APPLY_BESIDE_TURNS if self._yielding.has_waited else APPLY_AT_ONCE
+            if len(found) >= most or self._clock.monotonic() - written > WRITE_EVERY_S:
                 look.applying.write(found)
                 found, written = Findings(), self._clock.monotonic()
         look.applying.write(found)

@@ -5,7 +5,6 @@ Owns threads and their clean end; what a lane does is `pipeline`'s, `embedding`'
 """
 
 import logging
-import queue
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -25,11 +24,12 @@ from app.ingest.part_filling import PartFilling
 from app.ingest.pausing import Pausing
 from app.ingest.pipeline import LEASE_S, Pipeline
 from app.ingest.progress import Batch, ProgressBoard, Stage
-from app.ingest.reading import DocumentReader, Read, TextExtractor
+from app.ingest.reading import DocumentReader, TextExtractor
 from app.ingest.recognising import YIELD_MAX_S, Giving, Means, Recognising
 from app.ingest.rereading import Rereading
 from app.ingest.serving import Serving
 from app.ingest.stored_files import ProcessLock, StoredFiles
+from app.ingest.storing import Storing
 from app.ingest.telling import Telling
 from app.ingest.tesseract import find_tesseract
 from app.ingest.yielding import FIRST_S, Yielding
@@ -43,16 +43,9 @@ from app.store import collections, documents, intake, jobs, readings, removals
 from app.store.engine import Database, Session
 
 STOP_S = 2.0
-READ_AHEAD = 64
-GATHER_S = 0.04
-"""How long the store lane waits for more, while more is being read: a transaction costs as much for one as for ten."""
 
 TRICKLE_S = 0.5
 """How long after a document the next one is expected: files of one upload come one after the other."""
-
-STORE_AT_ONCE = 32
-STORE_CHARS = 1_000_000
-"""Documents and characters stored in one transaction: about 100 ms of the only writer's time."""
 
 _log = logging.getLogger("app.ingest")
 
@@ -106,10 +99,10 @@ class Worker:
         self._turns_first = Yielding(clock, tools.starting, self._stopping, FIRST_S)
         hooks = Hooks(self._stopping, self._leases.hold, self._leases.let_go, self.wake, self._turns_first)
         self._folders = FolderWork(database, settings, clock, tools.index, tools.notifying, hooks)
-        self._to_store: queue.SimpleQueue[Read] = queue.SimpleQueue()
+        self._storing = self._make_storing()
         self._last_scan = clock.monotonic()
         self._lock: ProcessLock | None = None
-        self._store_lane = Lane("store", self._store_step, self._stopping)
+        self._store_lane = Lane("store", self._storing.step, self._stopping)
         self._embed_lane = Lane("embed", self._embed_step, self._stopping)
         self._ocr_lane = Lane("ocr", self._pausing.unless_on(self._recognising.step), self._stopping)
         self._lanes = [
@@ -126,6 +119,16 @@ class Worker:
             Lane("reread", self._make_rereading().step, self._stopping),
             Lane("keep", self._keep_step, self._stopping),
         ]
+
+    def _make_storing(self) -> Storing:
+        return Storing(
+            self._pipeline,
+            self._leases,
+            self._turns_first,
+            self._stopping,
+            is_reading=lambda: self._in_hand > 0,
+            stored=self._note_stored,
+        )
 
     def _make_rereading(self) -> Rereading:
         yielding = Yielding(self._clock, self._tools.busy, self._stopping, paused=self._pausing.is_on)
@@ -169,8 +172,7 @@ class Worker:
         late = [lane for lane in self._lanes if not lane.join(max(0.05, until - self._clock.monotonic()))]
         self._folders.close()
         self._building.close()
-        while self._store_some():
-            pass
+        self._storing.finish()
         if self._lock is not None:
             self._lock.close()
             self._lock = None
@@ -237,10 +239,9 @@ class Worker:
                     break
                 del tasks[0]
                 self._in_hand = len(tasks)
-                self._to_store.put(read)
+                self._storing.put(read)
                 self._store_lane.wake()
-                while self._to_store.qsize() > READ_AHEAD and not self._stopping.wait(0.01):
-                    pass
+                self._storing.wait_for_room()
         finally:
             self._in_hand = 0
             self._read_until = self._clock.monotonic() + TRICKLE_S
@@ -248,32 +249,9 @@ class Worker:
             self._pipeline.give_back(tasks)
         return 0
 
-    def _store_step(self) -> float | None:
-        self._turns_first.give_way()
-        if self._in_hand and self._to_store.qsize() < STORE_AT_ONCE // 2:
-            self._stopping.wait(GATHER_S)
-        return 0 if self._store_some() else None
-
-    def _store_some(self) -> bool:
-        """Stores what has been read by now; False when there was nothing."""
-        reads: list[Read] = []
-        chars = 0
-        while len(reads) < STORE_AT_ONCE and chars < STORE_CHARS:
-            try:
-                read = self._to_store.get_nowait()
-            except queue.Empty:
-                break
-            reads.append(read)
-            chars += len(read.extraction.text) if read.extraction else 0
-        if not reads:
-            return False
-        try:
-            self._pipeline.store(reads)
-        finally:
-            self._leases.let_go(read.task.job for read in reads)
+    def _note_stored(self) -> None:
         self._embed_lane.wake()
         self._ocr_lane.wake()
-        return True
 
     def _embed_step(self) -> float | None:
         self._embedding.catch_up()

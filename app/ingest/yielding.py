@@ -13,6 +13,9 @@ FIRST_S = 0.5
 
 LOOK_S = 0.02
 
+LATELY_S = 10.0
+"""For how long after it had to wait background work keeps its transactions small: the next question may be near."""
+
 
 class Yielding:
     """Asked before each batch.
@@ -37,17 +40,24 @@ class Yielding:
         self._stopping = stopping
         self._max_s = max_s
         self._paused = paused
+        self._waited_at: float | None = None
 
     def give_way(self) -> bool:
         """Waits its turn; False when the process wants to end, or a person has it rest."""
-        until = self._clock.monotonic() + self._max_s
-        while self._busy() and self._clock.monotonic() < until and not self._stopping.wait(LOOK_S):
-            pass
+        now = self._clock.monotonic()
+        until = now + self._max_s
+        while self._busy() and now < until and not self._stopping.wait(LOOK_S):
+            self._waited_at = now = self._clock.monotonic()
         return not self.is_stopping and not self._paused()
 
     def rest(self, seconds: float) -> bool:
         """Waits so long; False when the process wants to end."""
         return not self._stopping.wait(seconds)
+
+    @property
+    def has_waited(self) -> bool:
+        """Whether it had to wait within the last `LATELY_S`."""
+        return self._waited_at is not None and self._clock.monotonic() - self._waited_at < LATELY_S
 
     @property
     def is_stopping(self) -> bool:

@@ -7,12 +7,15 @@ the function returns leaves the transaction, so no session can span a model call
 SQLite: WAL, `synchronous=NORMAL`, foreign keys on, every write in `BEGIN IMMEDIATE` on one thread, which is also the
 only one that commits and so the only one that checkpoints (SQLite before 3.51.3 can lose commits when two connections
 race there).
+
+What async code writes goes before what threads have queued: someone waits for the one, and the other is background work
+but for a page that saves something, which is used to waiting.
 """
 
 import asyncio
-import threading
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -21,6 +24,8 @@ from sqlalchemy import Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 from sqlalchemy.pool import QueuePool, SingletonThreadPool
+
+from app.store.writer_queue import WriterQueue
 
 T = TypeVar("T")
 
@@ -58,8 +63,7 @@ class Database:
             ("PRAGMA journal_mode=WAL", "PRAGMA synchronous=NORMAL"),
         )
         _configure(self._readers, "BEGIN", ("PRAGMA query_only=ON",))
-        self._queue = ThreadPoolExecutor(max_workers=1, thread_name_prefix="docent-writer")
-        self._writer_thread = self._queue.submit(threading.get_ident).result()
+        self._queue = WriterQueue("docent-writer")
 
     def read(self, work: Callable[[Session], T]) -> T:
         """Runs `work` in one read transaction (one snapshot) on the calling thread."""
@@ -67,7 +71,8 @@ class Database:
             return work(session)
 
     def write(self, work: Callable[[Session], T]) -> T:
-        """Runs `work` in one write transaction on the writer thread, after those queued before it, and waits.
+        """Runs `work` in one write transaction on the writer thread, after those queued before it and after every
+        `awrite`, and waits.
 
         Commits when `work` returns, rolls back when it raises, and raises the same error here.
 
@@ -81,9 +86,9 @@ class Database:
         return await anyio.to_thread.run_sync(self.read, work)
 
     async def awrite(self, work: Callable[[Session], T]) -> T:
-        """`write` without blocking the event loop. Once begun, the write is finished even if the caller is cancelled;
-        a caller that must know uses `asyncio.shield`."""
-        return await asyncio.wrap_future(self._submit(work))
+        """`write` without blocking the event loop, before all that `write` has queued. Once begun, the write is
+        finished even if the caller is cancelled; a caller that must know uses `asyncio.shield`."""
+        return await asyncio.wrap_future(self._submit(work, goes_first=True))
 
     def writer_connection(self, work: Callable[[Connection], T]) -> T:
         """Runs `work` with the raw writing connection, outside any transaction: migrations only."""
@@ -96,14 +101,14 @@ class Database:
 
     def close(self) -> None:
         """Finishes queued writes and closes every connection. Safe to call twice."""
-        self._queue.shutdown(wait=True)
+        self._queue.close()
         self._readers.dispose()
         self._writer.dispose()
 
-    def _submit(self, work: Callable[[Session], T]) -> Future[T]:
-        if threading.get_ident() == self._writer_thread:
+    def _submit(self, work: Callable[[Session], T], *, goes_first: bool = False) -> Future[T]:
+        if self._queue.is_current:
             raise RuntimeError("a write was started inside a write")
-        return self._queue.submit(self._transact, work)
+        return self._queue.submit(partial(self._transact, work), goes_first=goes_first)
 
     def _transact(self, work: Callable[[Session], T]) -> T:
         try:

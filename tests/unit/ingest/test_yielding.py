@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from app.clock import SystemClock
-from app.ingest.yielding import YIELD_MAX_S, Yielding
+from app.ingest.yielding import LATELY_S, YIELD_MAX_S, Yielding
 
 
 class PacedClock(SystemClock):
@@ -67,3 +67,16 @@ def test_a_process_that_wants_to_end_waits_for_nobody(busy: Callable[[], bool]) 
 
     assert not yielding.give_way()
     assert yielding.is_stopping
+
+
+def test_it_remembers_for_a_while_that_it_had_to_wait() -> None:
+    """Nothing before the first time, and nothing ten seconds later."""
+    clock, busy = PacedClock(), Busy(1)
+    yielding = Yielding(clock, busy, threading.Event())
+    assert not yielding.has_waited
+
+    yielding.give_way()
+    assert yielding.has_waited
+
+    clock.passed += LATELY_S
+    assert not yielding.has_waited
