@@ -27,7 +27,8 @@ _EVERYTHING = Patterns()
 
 
 class FolderError(AppError):
-    """A watched folder cannot be read as a whole: `folder_missing`, `folder_unreadable`, `folder_empty`."""
+    """A watched folder cannot be read as a whole: `folder_missing`, `folder_unreadable`, `folder_empty`,
+    `folder_replaced`."""
 
     status = 422
     default_code = "folder_missing"

@@ -9,6 +9,10 @@ took out (a tombstone) stays out until its file's content changes. Pictures, arc
 counted, not listed; office formats nobody here reads yet are listed, since a person would look for them.
 
 What was found is written as the walk's files are read, so that a first scan's files are being read while it goes on.
+Where none of several known files is left although others are there, the look is in doubt: it may be the bare mount
+point of a disk, with a file somebody left there. Nothing is written then until one of the known files is recognised
+under a new name; if none is, the look fails and a person is asked.
+
 A job may name the directories in which something changed: then only these are looked at, unless that raises a question
 (something vanished, a directory is new) that only a look at the whole answers.
 """
@@ -35,6 +39,9 @@ from app.store.engine import Database, Session
 WRITE_EVERY_S = 0.5
 """How long findings wait to be written together."""
 
+DOUBT_FROM = 5
+"""Documents that must all have vanished at once before it looks like a missing disk; fewer are taken to be deleted."""
+
 Walked = Callable[[int, Path, Walk, Patterns], None]
 
 
@@ -52,6 +59,12 @@ class _Look:
     skipped: Counter[str]
     secret: list[intake.KnownFile]
     """Documents that hold a key now."""
+
+    findings: Findings
+    """What is not written yet."""
+
+    is_doubted: bool
+    """Whether nothing known was recognised so far, although there should be a lot."""
 
 
 class Scanner:
@@ -88,8 +101,8 @@ class Scanner:
 
         Raises:
             FolderError: `folder_missing`, `folder_unreadable`, or `folder_empty`: nothing is there although documents
-                are known, which looks like a disk that is not mounted; nothing is changed, unless the job says that it
-                may be so.
+                are known, which looks like a disk that is not mounted; `folder_replaced`: only other files are.
+                Nothing is changed, unless the job says that it may be so.
             LeaseLostError: when the job is no longer this worker's.
         """
         collection_id = int(job.payload["collection_id"])
@@ -134,11 +147,13 @@ class Scanner:
             raise FolderError("folder_empty", params={"path": row.root})
         passed = self._passed.get(row.id, {})
         self._passed[row.id] = {path: seen for path, seen in passed.items() if path in found.files}
-        return self._look(row, applying, patterns, found, known)
+        look = self._look(row, applying, patterns, found, known)
+        look.is_doubted = row.kind == "folder" and not is_allowed and not found.skipped["excluded"] and _is_unlike(look)
+        return look
 
     def _begin_part(self, row: CollectionRow, applying: Applying, folders: list[str]) -> _Look | None:
         """A look at what lies in some directories. None when that is not enough: one of them is gone, holds one that
-        no look at the whole has seen, or is emptied."""
+        no look at the whole has seen, or is emptied, or nothing in it is what it was."""
         patterns = _patterns_of(row)
         inside = self._inside.get(row.id)
         if inside is None or not inside.issuperset(folders):
@@ -147,7 +162,8 @@ class Scanner:
         if found.unread or not inside.issuperset(found.inner):
             return None
         known = self._database.read(lambda session: intake.list_files_in(session, row.id, folders))
-        return self._look(row, applying, patterns, found, known) if found.files else None
+        look = self._look(row, applying, patterns, found, known)
+        return look if found.files and not _is_unlike(look) else None
 
     def _look(
         self, row: CollectionRow, applying: Applying, patterns: Patterns, found: Walk, known: list[intake.KnownFile]
@@ -165,6 +181,8 @@ class Scanner:
             applying=applying,
             skipped=Counter(found.skipped),
             secret=[],
+            findings=Findings(),
+            is_doubted=False,
         )
 
     def _result(self, look: _Look) -> ScanResult:
@@ -182,6 +200,8 @@ class Scanner:
             self._rest()
             again = [file for file in map(look.reader.again, fresh) if file is not None]
             look.applying.result.moving = len(self._take(look, again))
+        if look.is_doubted and not look.applying.result.moving:
+            raise FolderError("folder_replaced", params={"path": look.row.root})
 
     def _walk(self, row: CollectionRow, patterns: Patterns, within: list[str] | None = None) -> Walk:
         only = SAMPLE_ONLY if row.kind == "sample" else ()
@@ -192,9 +212,10 @@ class Scanner:
         return found
 
     def _take(self, look: _Look, files: list[FoundFile]) -> list[FoundFile]:
-        """Reads files and writes what they are as it goes; returns those that are being written just now."""
+        """Reads files and writes what they are as it goes, unless that is in doubt; returns those that are being
+        written just now."""
         moving: list[FoundFile] = []
-        found, written = Findings(), self._clock.monotonic()
+        written = self._clock.monotonic()
         for file in files:
             if not self._yielding.give_way():
                 raise LeaseLostError
@@ -203,21 +224,21 @@ class Scanner:
             if isinstance(looked, Moving):
                 moving.append(file)
             elif isinstance(looked, Hashed):
-                _sort_in(found, look.vanished, row, looked)
+                _sort_in(look, row, looked)
             else:
                 look.skipped[looked] += 1
                 if row is not None and looked == "secret":
                     look.secret.append(row)
             most = APPLY_BESIDE_TURNS if self._yielding.has_waited else APPLY_AT_ONCE
-            if len(found) >= most or self._clock.monotonic() - written > WRITE_EVERY_S:
-                look.applying.write(found)
-                found, written = Findings(), self._clock.monotonic()
-        look.applying.write(found)
+            if len(look.findings) >= most or self._clock.monotonic() - written > WRITE_EVERY_S:
+                _write(look)
+                written = self._clock.monotonic()
+        _write(look)
         return moving
 
     def _remove(self, look: _Look) -> None:
         """Takes out what is gone, unless something is on the move: a file may be on its way to its new name."""
-        gone = look.vanished.left()
+        gone = [] if look.is_doubted else look.vanished.left()
         if gone and not look.applying.result.moving:
             self._rest()
             same = self._walk(look.row, look.patterns)
@@ -237,9 +258,23 @@ def _patterns_of(row: CollectionRow) -> Patterns:
     return SAMPLE_PATTERNS if row.kind == "sample" else Patterns(row.include, row.exclude)
 
 
-def _sort_in(found: Findings, vanished: Vanished, row: intake.KnownFile | None, hashed: Hashed) -> None:
+def _write(look: _Look) -> None:
+    if not look.is_doubted:
+        look.applying.write(look.findings)
+        look.findings = Findings()
+
+
+def _is_unlike(look: _Look) -> bool:
+    """Whether several documents are known and the file of none is where it was."""
+    living = [path for path, file in look.known.items() if not file.is_removed]
+    return len(living) >= DOUBT_FROM and not any(path in look.found.files for path in living)
+
+
+def _sort_in(look: _Look, row: intake.KnownFile | None, hashed: Hashed) -> None:
+    found = look.findings
     if row is None:
-        was = vanished.take(hashed)
+        was = look.vanished.take(hashed)
+        look.is_doubted = look.is_doubted and was is None
         if was is None:
             found.fresh.append(hashed)
         else:

@@ -57,7 +57,7 @@ def folder(row: CollectionRow, scan: ScanState | None, catalog: Catalog, now: da
         passed=passed,
         watch=catalog.t(f"library.watch_{row.watch}") if row.watch in ("remote", "limit") else "",
         problem=_problem(row, scan, catalog),
-        emptied=scan is not None and scan.error == "folder_empty",
+        emptied=scan is not None and scan.error in ("folder_empty", "folder_replaced"),
         locked=locked,
         scanning=scanning,
         sample=is_sample,

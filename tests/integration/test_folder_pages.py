@@ -73,7 +73,7 @@ def test_an_emptied_folder_asks_whether_it_is_meant_to_be(
     with IngestLibrary(settings).start() as library:
         library.settle()
         (row,) = library.rows()
-        assert "It is meant to be empty" not in client.get("/library").text
+        assert "The files are really gone" not in client.get("/library").text
         (folder / "a.md").unlink()
         library.scan(row.collection_id)
         page = client.get("/library").text
@@ -84,7 +84,7 @@ def test_an_emptied_folder_asks_whether_it_is_meant_to_be(
         client.post(f"/ui/library/folders/{row.collection_id}/empty", headers=HTMX)
         library.settle()
         assert library.rows() == []
-    assert "It is meant to be empty" not in client.get("/library").text
+    assert "The files are really gone" not in client.get("/library").text
 
 
 def test_a_folder_of_the_environment_is_locked(settings: Settings, tmp_path: Path) -> None:

@@ -1,7 +1,6 @@
 """Watched folders: what a scan takes, leaves, notices; nothing outside the root is ever read."""
 
 import os
-import shutil
 import socket
 from pathlib import Path
 
@@ -13,7 +12,6 @@ from app.ingest.errors import IngestError
 from app.settings import Settings
 from tests.ingest_library import USER, IngestLibrary, assert_sound
 from tests.ingest_parts import CountingEmbedder, fill, found, sections, watch
-from tests.waiting import until
 
 
 @pytest.fixture
@@ -108,73 +106,6 @@ def test_a_document_taken_out_stays_out_until_its_file_changes(settings: Setting
         assert library.paths() == ["b.md", "renamed.md"]
         assert found(library, "quinces") == {taken}
         assert_sound(library)
-
-
-@pytest.mark.parametrize("accident", ["gone", "emptied", "a file instead"])
-def test_a_folder_that_is_not_there_deletes_nothing(settings: Settings, root: Path, accident: str) -> None:
-    """A disk that is not mounted looks like this: the scan fails and says so."""
-    fill(root, a=sections("apples"))
-    with IngestLibrary(settings).start() as library:
-        collection_id = watch(library, root)
-        before = library.rows()
-        (root / "a.md").unlink()
-        if accident != "emptied":
-            root.rmdir()
-        if accident == "a file instead":
-            root.write_text("no folder")
-        state = library.scan(collection_id)
-        assert (state.state, state.error) == ("failed", "folder_empty" if accident == "emptied" else "folder_missing")
-        assert library.rows() == before
-        assert found(library, "apples")
-
-
-@pytest.mark.parametrize("mount_point", ["missing", "empty", "with what systems leave there"])
-def test_a_disk_that_comes_back_finds_its_documents_as_they_were(
-    settings: Settings, root: Path, tmp_path: Path, mount_point: str
-) -> None:
-    """However often the clock looked meanwhile: the same rows, nothing read again, and the alarm is over."""
-    fill(root, a=sections("apples"), sub__b=sections("pears"))
-    with IngestLibrary(settings).start() as library:
-        collection_id = watch(library, root)
-        before = library.rows()
-        root.rename(tmp_path / "away")
-        if mount_point != "missing":
-            root.mkdir()
-        if mount_point.startswith("with"):
-            (root / ".unmounted").touch()
-            (root / "lost+found").mkdir()
-        for _ in range(3):
-            library.scan(collection_id)
-            # Who watches the folder may have asked for a look of its own meanwhile.
-            until(lambda: library.scan_state(collection_id).state == "failed", "the look has failed")
-        assert found(library, "apples")
-        assert library.rows() == before
-        if mount_point != "missing":
-            shutil.rmtree(root)
-        (tmp_path / "away").rename(root)
-        state = library.scan(collection_id)
-        assert (state.state, state.error, state.result["removed"], state.result["added"]) == ("done", None, 0, 0)
-        assert library.rows() == before
-        assert_sound(library)
-
-
-def test_a_folder_that_is_said_to_be_empty_loses_its_documents(settings: Settings, root: Path) -> None:
-    """Only then, and for that scan alone; the folder stays watched."""
-    fill(root, a=sections("apples"))
-    with IngestLibrary(settings).start() as library:
-        collection_id = watch(library, root)
-        (root / "a.md").unlink()
-        assert library.scan(collection_id).error == "folder_empty"
-        library.folders.request_scan(USER, collection_id, may_be_empty=True)
-        library.settle()
-        state = library.scan_state(collection_id)
-        assert (state.state, state.error, state.result["removed"]) == ("done", None, 1)
-        assert library.rows() == []
-        assert_sound(library)
-        fill(root, a=sections("apples"))
-        library.scan(collection_id)
-        (root / "a.md").unlink()
-        assert library.scan(collection_id).error == "folder_empty"
 
 
 def test_secrets_tools_and_binaries_are_passed_over_and_counted(settings: Settings, root: Path) -> None:
