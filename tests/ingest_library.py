@@ -112,7 +112,7 @@ class IngestLibrary:
     def rows(self) -> list[DocumentRow]:
         """Every document, by path."""
         filters = documents.DocumentFilters()
-        page = self.database.read(lambda session: documents.list_documents(session, USER, filters, limit=10_000))
+        page = self.database.read(lambda session: documents.list_documents(session, USER, filters, limit=100_000))
         return sorted(page.rows, key=lambda row: row.path)
 
     def paths(self) -> list[str]:
