@@ -67,12 +67,16 @@ def located(session: Session, chunk_ids: Sequence[int], scope: Scope) -> dict[in
     return {chunk_id: rows[chunk_id] for chunk_id in chunk_ids if chunk_id in rows}
 
 
-def by_words(session: Session, expression: str | None, ceiling: float, scope: Scope) -> list[Candidate]:
-    """The chunks that fit a full-text expression, best first, the first of each text; their strength is a share of
-    `ceiling`."""
-    if expression is None:
+def by_words(session: Session, expressions: Sequence[str], ceiling: float, scope: Scope) -> list[Candidate]:
+    """The chunks that fit the first of the full-text expressions that finds enough, or the last, best first, the first
+    of each text; their strength is a share of `ceiling`."""
+    ids: dict[int, float] = {}
+    for expression in expressions:
+        ids = fulltext.search(session, expression, scope, BY_WORDS)
+        if len(ids) == BY_WORDS:
+            break
+    if not ids:
         return []
-    ids = fulltext.search(session, expression, scope, BY_WORDS)
     listed = json.dumps(list(ids))
     found = {
         row[0]: Candidate(*row, strength=min(1.0, ids[row[0]] / ceiling))

@@ -6,7 +6,6 @@ very text it holds), `index` after it. They keep the trigram index (`app.search.
 `search` are called by `app.search.worded`.
 """
 
-import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from sqlalchemy import Float, Integer, String, bindparam, column, literal_column
 from sqlalchemy.orm import Session
 
 from app.search import grams
+from app.search.frequencies import Frequencies
 from app.search.hits import EVERYWHERE
 from app.search.scope import Scope, is_visible
 from app.search.words import Term
@@ -25,6 +25,9 @@ POSTINGS = (4_000, 8_000)
 """Rows that a query may touch, a fifth of the index within these bounds: terms are taken by rarity until they are used
 up. Common words cost most and tell least: on SciFact (5,825 chunks) and the homelab questions 4,000 find as well as
 6,000 or 20,000 once vectors join in, 3,000 don't; a row costs 1.5 µs."""
+
+NARROWING = 0.5
+"""Share of the chunks in which a term may stand at most if asking for it, too, is to leave many out."""
 
 MATCH_TERMS = 64
 """Terms of a query at most; a pasted page has hundreds."""
@@ -55,7 +58,6 @@ _BATCH = 5_000
 _FTS = table("chunks_fts", column("rowid", Integer), column("chunks_fts"))
 _SIZE = Prepared(text("SELECT count(*) FROM chunks_fts_docsize"))
 _BEGINNING_WITH = Prepared(text("SELECT 1 FROM chunks_fts_terms WHERE term >= :first AND term < :last LIMIT 1"))
-_COUNTS = Prepared(text("SELECT term, doc FROM chunks_fts_terms WHERE term IN (SELECT value FROM json_each(:stems))"))
 
 _INDEX = text(
     "INSERT INTO chunks_fts(rowid, name, title, heading, text) SELECT id, name, title, heading, text FROM chunk_search "
@@ -134,30 +136,51 @@ def size(session: Session) -> int:
     return int(_SIZE.rows(session, {})[0][0])
 
 
-def weigh(session: Session, terms: Sequence[Term], total: int) -> list[WeightedTerm]:
+def weigh(session: Session, terms: Sequence[Term], total: int, frequencies: Frequencies) -> list[WeightedTerm]:
     """Each term with its frequency in the whole index of `total` chunks, and its idf: above 0, highest for a word that
     stands nowhere."""
-    rows = _COUNTS.rows(session, {"stems": json.dumps([term.stem for term in terms])})
-    counts: dict[str, int] = {row.term: row.doc for row in rows}
+    counts = frequencies.counts(session, [term.stem for term in terms], total)
     return [
         WeightedTerm(term, count := counts.get(term.stem, 0), math.log(1 + (total - count + 0.5) / (count + 0.5)))
         for term in terms
     ]
 
 
-def match_expression(terms: Sequence[WeightedTerm], total: int) -> str | None:
-    """The FTS5 expression of a question: any of its rarest terms, each quoted, so nothing in it is an operator.
+def match_expressions(terms: Sequence[WeightedTerm], total: int) -> list[str]:
+    """The FTS5 expressions of a question, to be tried until one finds enough; every term is quoted, so nothing in them
+    is an operator. None when no term stands in any chunk.
 
-    None when no term stands in any chunk.
+    The last is any of its rarest terms. Where the rarest one alone stands in more rows than may be touched, it is asked
+    for together with others first, as many as make it rare: they tell which of those rows are the best, and a row that
+    is not ranked costs a tenth.
     """
-    chosen: list[str] = []
+    known = sorted((term for term in terms if term.chunks), key=lambda term: term.chunks)
+    if not known:
+        return []
     postings, budget = 0, min(max(total // 5, POSTINGS[0]), POSTINGS[1])
-    for weighted in sorted((term for term in terms if term.chunks), key=lambda term: term.chunks):
+    chosen: list[WeightedTerm] = []
+    for weighted in known:
         postings += weighted.chunks
         if chosen and (postings > budget or len(chosen) == MATCH_TERMS):
             break
-        chosen.append(f'"{weighted.term.word}"')
-    return " OR ".join(chosen) or None
+        chosen.append(weighted)
+    together = _together(known, total, budget)
+    return [*([_joined(together, " AND ")] if len(together) > 1 else []), _joined(chosen, " OR ")]
+
+
+def _together(known: Sequence[WeightedTerm], total: int, budget: int) -> list[WeightedTerm]:
+    """The rarest term, and those that narrow it down to `budget` rows if each stood by chance where it does."""
+    together, rows = [known[0]], float(known[0].chunks)
+    for weighted in known[1:]:
+        if rows <= budget or weighted.chunks > NARROWING * total:
+            break
+        together.append(weighted)
+        rows *= weighted.chunks / total
+    return together
+
+
+def _joined(terms: Sequence[WeightedTerm], operator: str) -> str:
+    return operator.join(f'"{weighted.term.word}"' for weighted in terms)
 
 
 def ceiling(terms: Sequence[WeightedTerm]) -> float:

@@ -18,6 +18,7 @@ from app.clock import Clock, SystemClock
 from app.search import candidates
 from app.search.candidates import Candidate
 from app.search.embeddings import Embedder
+from app.search.frequencies import Frequencies
 from app.search.fusion import PER_DOCUMENT, Fused, fuse, score, spread
 from app.search.generations import Embedders, embedders_of
 from app.search.hits import EVERYWHERE, Hit, SearchFilters
@@ -70,6 +71,7 @@ class Searcher:
         self._generation = generation
         self._served: ActiveGeneration | None = None
         self._words = Words()
+        self._frequencies = Frequencies()
         self._places = threading.BoundedSemaphore(SEARCHES_AT_ONCE)
         self._pool = ThreadPoolExecutor(QUERIES_AT_ONCE, thread_name_prefix="docent-query")
 
@@ -78,7 +80,7 @@ class Searcher:
         documents or nothing else is left."""
         scope = Scope(user_id, filters)
         looking = self._pool.submit(self._near, query, scope)
-        worded = self._placed(lambda session: by_words(session, self._words, query, scope))
+        worded = self._placed(lambda session: by_words(session, self._words, self._frequencies, query, scope))
         meaning, near = looking.result()
         return self._placed(lambda session: self._fused(session, (worded, meaning, near), scope, k))
 

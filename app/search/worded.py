@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session
 from app.search import candidates, fulltext, grams
 from app.search.candidates import BY_WORDS, Candidate, Located
 from app.search.fragments import Fragments, fold, fragments_of, grams_in
+from app.search.frequencies import Frequencies
 from app.search.fulltext import WeightedTerm
 from app.search.scope import Scope
 from app.search.words import Words
@@ -60,19 +61,19 @@ class _Parts:
     by_literals: Mapping[int, float]
 
 
-def by_words(session: Session, words: Words, question: str, scope: Scope) -> Worded:
+def by_words(session: Session, words: Words, frequencies: Frequencies, question: str, scope: Scope) -> Worded:
     """The visible chunks that fit the words of a question, best first."""
     total = fulltext.size(session)
     fragments = fragments_of(question)
-    terms = fulltext.weigh(session, words.question_terms(fragments.rest), total)
+    terms = fulltext.weigh(session, words.question_terms(fragments.rest), total, frequencies)
     idf = {term.term.stem: term.idf for term in terms}
-    expression, ceiling = fulltext.match_expression(terms, total), fulltext.ceiling(terms)
+    expressions, ceiling = fulltext.match_expressions(terms, total), fulltext.ceiling(terms)
     if not fragments:
-        found = candidates.by_words(session, expression, ceiling, scope)
+        found = candidates.by_words(session, expressions, ceiling, scope)
         return Worded(found, idf, fulltext.absence(session, terms, total), list(idf))
     parts = _look_up(session, fragments, terms, total)
     ceiling += fulltext.SATURATED * sum(gram.idf for gram in parts.grams)
-    found = candidates.by_words(session, expression, ceiling, scope)
+    found = candidates.by_words(session, expressions, ceiling, scope)
     absent = 0.0 if fragments.grams else fulltext.absence(session, terms, total)
     idf |= {gram.gram: gram.idf for gram in parts.grams}
     found = _with_parts(session, found, parts, ceiling, scope)

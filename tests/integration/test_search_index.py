@@ -8,6 +8,7 @@ import pytest
 from sqlalchemy import text
 
 from app.search import fulltext
+from app.search.frequencies import Frequencies
 from app.search.vectors import VectorIndex
 from app.search.words import Words
 from app.store import vectors
@@ -46,6 +47,11 @@ def nearest(
     return [near.sha256 for near in found]
 
 
+def weighed(database: Database, question: str) -> list[fulltext.WeightedTerm]:
+    terms = Words().question_terms(question)
+    return database.read(lambda session: fulltext.weigh(session, terms, 3, Frequencies()))
+
+
 class TestFullTextRows:
     def test_indexing_twice_changes_nothing(self, database: Database) -> None:
         """A retried job must not double the postings."""
@@ -54,8 +60,7 @@ class TestFullTextRows:
         database.write(lambda session: fulltext.index(session, [row.id for row in ids]))
         database.write(lambda session: fulltext.index_document(session, document))
 
-        terms = Words().question_terms("word")
-        assert database.read(lambda session: fulltext.weigh(session, terms, 3))[0].chunks == 2
+        assert weighed(database, "word")[0].chunks == 2
         check_index(database)
 
     def test_unindexing_before_a_change_leaves_no_trace(self, database: Database) -> None:
@@ -71,8 +76,7 @@ class TestFullTextRows:
 
         database.write(rename)
 
-        terms = Words().question_terms("oldname newname")
-        assert [term.chunks for term in database.read(lambda session: fulltext.weigh(session, terms, 3))] == [0, 1]
+        assert [term.chunks for term in weighed(database, "oldname newname")] == [0, 1]
         check_index(database)
 
     def test_a_rebuilt_index_equals_the_chunks(self, database: Database) -> None:
@@ -82,14 +86,12 @@ class TestFullTextRows:
         database.write(fulltext.rebuild)
 
         check_index(database)
-        terms = Words().question_terms("alpha beta gamma")
-        assert [term.chunks for term in database.read(lambda session: fulltext.weigh(session, terms, 3))] == [1, 1, 0]
+        assert [term.chunks for term in weighed(database, "alpha beta gamma")] == [1, 1, 0]
 
     def test_a_word_that_stands_nowhere_tells_most(self, database: Database) -> None:
         """Its absence from a passage has to weigh in the score."""
         database.write(lambda session: add_document(session, "a.md", "common rare", "common", "common"))
-        terms = Words().question_terms("common rare nowhere")
-        common, rare, nowhere = database.read(lambda session: fulltext.weigh(session, terms, 3))
+        common, rare, nowhere = weighed(database, "common rare nowhere")
 
         assert 0 < common.idf < rare.idf < nowhere.idf
 

@@ -6,13 +6,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.search.fulltext import MATCH_TERMS, WeightedTerm, match_expression
+from app.search.fulltext import MATCH_TERMS, WeightedTerm, match_expressions
 from app.search.words import Term, Words
 
 WORDS = Words()
 TOTAL = 30_000
 BUDGET = 6_000
 """What a fifth of `TOTAL` is."""
+
+
+def match_expression(terms: list[WeightedTerm], total: int) -> str | None:
+    """The one that is asked if the others find too little."""
+    return next(reversed(match_expressions(terms, total)), None)
 
 
 def weighted(word: str, chunks: int) -> WeightedTerm:
@@ -59,6 +64,23 @@ def test_a_bigger_library_may_touch_more_rows(total: int, expression: str) -> No
 def test_a_single_term_is_asked_however_common() -> None:
     """Else a one-word question about the library's main subject would find nothing."""
     assert match_expression([weighted("a", BUDGET * 9)], TOTAL) == '"a"'
+
+
+def test_one_term_that_is_too_common_is_asked_with_others_first() -> None:
+    """As many as make it rare, the rarest of them; and alone where those find too little."""
+    terms = [weighted("c", BUDGET * 2), weighted("a", BUDGET + 1), weighted("b", BUDGET * 2), weighted("d", TOTAL)]
+
+    assert match_expressions(terms, TOTAL) == ['"a" AND "c"', '"a"']
+
+
+def test_terms_that_stand_nearly_everywhere_narrow_nothing() -> None:
+    """Asking for them, too, would only cost."""
+    assert match_expressions([weighted("a", BUDGET + 1), weighted("b", TOTAL * 2 // 3)], TOTAL) == ['"a"']
+
+
+def test_terms_within_the_budget_are_asked_once() -> None:
+    """Any of them, as ever."""
+    assert match_expressions([weighted("a", BUDGET), weighted("b", BUDGET)], TOTAL) == ['"a"']
 
 
 def test_a_pasted_page_asks_for_its_rarest_terms() -> None:
