@@ -3,6 +3,8 @@
 Owns the arithmetic of the nearest. Which vector stands at which place, and what is stored, is `app.search.vectors`'.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -24,10 +26,10 @@ class FloatRows:
             grown[:room] = self.matrix
             self.matrix = grown
 
-    def put(self, place: int, vector: FloatVector) -> None:
-        """Stores a vector at a place there is room for."""
-        self.matrix[place] = vector
-        self.count = max(self.count, place + 1)
+    def put(self, places: Sequence[int], vectors: FloatMatrix) -> None:
+        """Stores vectors at places there is room for."""
+        self.matrix[places] = vectors
+        self.count = max(self.count, max(places, default=-1) + 1)
 
     def move(self, source: int, target: int) -> None:
         """The last vector takes another place; the count shrinks by one."""
@@ -67,10 +69,10 @@ class BitRows:
             grown[:, :room] = self.codes
             self.codes = grown
 
-    def put(self, place: int, vector: FloatVector) -> None:
-        """Stores a vector at a place there is room for."""
-        self.codes[:, place] = _signs(vector[np.newaxis])[0]
-        self.count = max(self.count, place + 1)
+    def put(self, places: Sequence[int], vectors: FloatMatrix) -> None:
+        """Stores vectors at places there is room for."""
+        self.codes[:, places] = _signs(vectors).T
+        self.count = max(self.count, max(places, default=-1) + 1)
 
     def move(self, source: int, target: int) -> None:
         """The last vector takes another place; the count shrinks by one."""

@@ -155,8 +155,7 @@ class _Resident:
             return
         for batch in rows.read_after(session, self._id, self._last_id):
             self.rows.reserve(len(self.keys) + len(batch.shas))
-            for sha, vector in zip(batch.shas, batch.matrix, strict=True):
-                self.rows.put(self.keys.add(sha), vector)
+            self.rows.put([self.keys.add(sha) for sha in batch.shas], batch.matrix)
             if isinstance(self.rows, FloatRows) and len(self.keys) > self._exact_rows:
                 self.rows = BitRows.of(self.rows, len(self.keys))
         self._last_id = newest
