@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Locator, expect
+from playwright.sync_api import Locator, Route, expect
 
 from tests.e2e.conftest import OpenPage
 from tests.e2e.pages import ChatPage
@@ -135,6 +135,26 @@ def test_escape_closes_the_list_and_typing_on_asks_as_ever(chat: ChatPage) -> No
     field.press_sequentially(" When is the hose rolled up?")
     field.press("Enter")
     chat.expect_answer("October")
+
+
+def test_an_answer_that_comes_late_does_not_open_a_closed_list(chat: ChatPage) -> None:
+    """The server was asked before Escape; the next letter opens the list as ever."""
+    field, held = field_of(chat), list[Route]()
+    field.press_sequentially("@gar")
+    expect(options_of(chat)).to_have_count(1)
+    chat.page.route("**/ui/chat/suggest**", lambda route: route.continue_() if held else held.append(route))
+    with chat.page.expect_request(re.compile("/ui/chat/suggest")):
+        field.press_sequentially("d")
+    field.press("Escape")
+    expect(options_of(chat)).to_have_count(0)
+    chat.page.evaluate(
+        "() => { window.settled = new Promise((done) => addEventListener('htmx:afterSettle', done, { once: true })) }"
+    )
+    held[0].continue_()
+    chat.page.evaluate("() => window.settled.then(() => 0)")
+    expect(options_of(chat)).to_have_count(0)
+    field.press_sequentially("e")
+    expect(options_of(chat)).to_have_count(1)
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,10 @@
 const field = document.getElementById("question");
 const list = document.getElementById("suggestions");
 const begun = () => /(?:^|[\s([])([@#][^@#\n]{0,80})$/.exec(field.value.slice(0, field.selectionStart))?.[1];
+let closed = false; // until the next letter: an answer on its way does not open the list again
 
 function show(options, at = 0) {
+  closed = !options.length;
   list.replaceChildren(...options);
   options.forEach((option, n) => option.setAttribute("aria-selected", n === at));
   field.setAttribute("aria-expanded", options.length > 0);
@@ -25,9 +27,10 @@ field.addEventListener("htmx:configRequest", (event) => {
   show([]);
 });
 
-list.addEventListener("htmx:afterSwap", () => show(begun() ? [...list.children] : []));
+list.addEventListener("htmx:afterSwap", () => show(begun() && !closed ? [...list.children] : []));
 list.addEventListener("mousedown", (event) => event.preventDefault()); // the field keeps the focus
 list.addEventListener("click", ({ target }) => target !== list && choose(target.closest("[role=option]")));
+field.addEventListener("input", () => (closed = false));
 field.addEventListener("blur", () => show([]));
 
 field.addEventListener("keydown", (event) => {
