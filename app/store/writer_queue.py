@@ -73,7 +73,7 @@ def _settle(future: Future[Any], work: Callable[[], Any]) -> None:
     """Whatever `work` raises is its caller's to see, on the caller's thread."""
     try:
         result = work()
-    except BaseException as error:  # noqa: BLE001
+    except BaseException as error:  # noqa: BLE001 - the edge of the thread: raised again by the future
         future.set_exception(error)
     else:
         future.set_result(result)
