@@ -18,8 +18,10 @@ from app.store.engine import Database, Session
 
 APPLY_AT_ONCE = 100
 APPLY_BESIDE_TURNS = 20
-"""Documents of one transaction: up to 100 ms of the only writer's time, and 20 where someone is asking questions.
-One that is removed, whose passages go with it, costs as much as five that are new."""
+"""Documents of one transaction: up to 100 ms of the only writer's time, and 20 where someone is asking questions."""
+
+REMOVE_AT_ONCE = 20
+"""One that is removed, whose passages go with it, costs as much as five that are new."""
 
 T = TypeVar("T")
 
@@ -137,5 +139,5 @@ def _rename(session: Session, row: intake.KnownFile, hashed: Hashed) -> None:
 
 
 def _slices(values: Sequence[T]) -> Iterable[Sequence[T]]:
-    starts: Iterator[int] = iter(range(0, len(values), APPLY_BESIDE_TURNS))
-    return (values[start : start + APPLY_BESIDE_TURNS] for start in starts)
+    starts: Iterator[int] = iter(range(0, len(values), REMOVE_AT_ONCE))
+    return (values[start : start + REMOVE_AT_ONCE] for start in starts)

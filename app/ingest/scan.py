@@ -141,14 +141,13 @@ class Scanner:
         if self._walked is not None and row.kind == "folder":
             self._walked(row.id, Path(row.root or ""), found, patterns)
         known = self._database.read(lambda session: intake.list_files(session, row.id))
-        is_bare = not found.files and not found.skipped["excluded"]
-        is_allowed = may_be_empty and not found.unread
-        if is_bare and not is_allowed and any(not file.is_removed for file in known):
+        is_meant = (may_be_empty and not found.unread) or found.skipped["excluded"] > 0
+        if not found.files and not is_meant and any(not file.is_removed for file in known):
             raise FolderError("folder_empty", params={"path": row.root})
         passed = self._passed.get(row.id, {})
         self._passed[row.id] = {path: seen for path, seen in passed.items() if path in found.files}
         look = self._look(row, applying, patterns, found, known)
-        look.is_doubted = row.kind == "folder" and not is_allowed and not found.skipped["excluded"] and _is_unlike(look)
+        look.is_doubted = row.kind == "folder" and not is_meant and _is_unlike(look)
         return look
 
     def _begin_part(self, row: CollectionRow, applying: Applying, folders: list[str]) -> _Look | None:

@@ -9,7 +9,8 @@ import threading
 from collections.abc import Callable
 
 from app.ingest.leases import Leases
-from app.ingest.pipeline import Pipeline, Read
+from app.ingest.pipeline import Pipeline
+from app.ingest.reading import Read
 from app.ingest.yielding import Yielding
 
 READ_AHEAD = 64

@@ -1,4 +1,4 @@
-"""A document that is removed or replaced while an answer rests on it: the turn ends, and each citation leads on."""
+"""A document that is removed while an answer rests on it: the turn ends, and each citation leads on."""
 
 from pathlib import Path
 

@@ -30,7 +30,7 @@ def noting(said: list[str], word: str) -> Callable[[], None]:
 def test_what_goes_first_is_run_before_what_was_queued_earlier(writer: WriterQueue) -> None:
     """And within a rank in the order of arrival."""
     go_on, said = held(writer), list[str]()
-    last = writer.submit(noting(said, "a"))
+    writer.submit(noting(said, "a"))
     writer.submit(noting(said, "first"), goes_first=True)
     last = writer.submit(noting(said, "b"))
     writer.submit(noting(said, "second"), goes_first=True)
