@@ -1,8 +1,8 @@
 """Watched folders in step with the disk: what is watched, when a scan is due, and what the folder's row says of it.
 
-Owns that decision for every folder. Being told is `app.ingest.notify`'s, comparing `app.ingest.scan`'s: a change only
-makes a scan due, so nothing hangs on which changes the system tells. Called by `app.ingest.folder_work`: `step` on one
-thread, the rest from any.
+Owns that decision for every folder. Being told is `app.ingest.notify`'s, reckoning when a look is due `look_due`'s,
+comparing `app.ingest.scan`'s: a change only makes a scan due, so nothing hangs on which changes the system tells.
+Called by `app.ingest.folder_work`: `step` on one thread, the rest from any.
 """
 
 import logging
@@ -16,6 +16,7 @@ from pathlib import Path
 from app.clock import Clock
 from app.ingest.filenames import skip_reason
 from app.ingest.folders import Walk
+from app.ingest.look_due import MOST_PARTS, LookDue
 from app.ingest.notify import FolderWatch, Notifying, WatchRefusedError, is_remote
 from app.ingest.patterns import Patterns
 from app.logs import kv
@@ -31,15 +32,6 @@ FIRST_S = 2.0
 
 AGAIN_S = 0.4
 """When a file that is being written is looked at again."""
-
-REST_SHARE = 4
-"""A scan rests as many times as long as it took before a change makes another one: in a folder in which something
-changes all the time, one fifth of the time is spent on it."""
-
-REST_MOST_S = 30.0
-
-MOST_PARTS = 20
-"""Directories that are looked at one by one; when more changed, the whole folder is."""
 
 MANY = 2_000
 """Changes told at once after which some may have been lost: the system keeps 16,384."""
@@ -58,10 +50,7 @@ class _Folder:
     """What the watch covers, as the walk saw it."""
     patterns: Patterns = field(default_factory=Patterns)
     state: WatchState | None = None
-    due: float | None = None
-    parts: set[str] | None = None
-    """The directories in which something changed since the last scan was asked for; None: anywhere."""
-    rests_until: float = 0.0
+    due: LookDue = field(default_factory=LookDue)
 
 
 class LiveFolders:
@@ -88,12 +77,14 @@ class LiveFolders:
             self._looked = now
             self._look()
         with self._lock:
-            due = [number for number, folder in self._folders.items() if folder.due is not None and folder.due <= now]
+            taken = {number: folder.due.take(now) for number, folder in self._folders.items()}
+        due = {number: parts for number, parts in taken.items() if parts is not None}
         if due:
             self._queue(due)
         with self._lock:
-            soonest = [folder.due for folder in self._folders.values() if folder.due is not None]
-        return max(0.02, min([LOOK_S, *(when - self._clock.monotonic() for when in soonest)]))
+            soonest = [folder.due.soonest() for folder in self._folders.values()]
+        waits = (when - self._clock.monotonic() for when in soonest if when is not None)
+        return max(0.02, min([LOOK_S, *waits]))
 
     def walked(self, collection_id: int, root: Path, found: Walk, patterns: Patterns) -> None:
         """A scan saw these directories: they are what is watched from now on. Where they are not the same as before,
@@ -112,7 +103,7 @@ class LiveFolders:
             try:
                 notifier = self._notifying(names)
             except WatchRefusedError as error:
-                folder.due = None
+                folder.due.cancel()
                 self._state(collection_id, folder, "limit", reason=str(error))
                 return
             folder.watch = FolderWatch(
@@ -122,7 +113,7 @@ class LiveFolders:
                 str(collection_id),
             )
             self._state(collection_id, folder, "remote" if is_remote(folder.root) else "watching")
-            folder.due, folder.parts = self._clock.monotonic(), None
+            folder.due.ask(self._clock.monotonic())
         self._wake()
 
     def scanned(self, collection_id: int, seconds: float, parts: Sequence[str], *, moving: bool) -> None:
@@ -131,8 +122,7 @@ class LiveFolders:
             folder = self._folders.get(collection_id)
             if folder is None:
                 return
-            now = self._clock.monotonic()
-            folder.rests_until = now + min(REST_MOST_S, seconds * REST_SHARE)
+            folder.due.spend(self._clock.monotonic(), seconds, is_part=bool(parts))
             if moving:
                 self._make_due(folder, max(AGAIN_S, seconds), set(parts) or None)
         if moving:
@@ -157,7 +147,8 @@ class LiveFolders:
             for number, root in wanted.items():
                 if number not in self._folders:
                     # Its watch comes with the scan that the worker's start, or whoever added it, asked for.
-                    self._folders[number] = _Folder(Path(root), due=self._clock.monotonic() + FIRST_S)
+                    self._folders[number] = _Folder(Path(root))
+                    self._make_due(self._folders[number], FIRST_S)
             here = list(self._folders.items())
         for folder in gone:
             self._close(folder)
@@ -205,35 +196,24 @@ class LiveFolders:
         self._wake()
 
     def _make_due(self, folder: _Folder, delay_s: float, parts: set[str] | None = None) -> None:
-        now = self._clock.monotonic()
-        when = max(now + delay_s, folder.rests_until)
-        if folder.due is None:
-            folder.due, folder.parts = when, parts
-        else:
-            folder.due = min(folder.due, when)
-            both = None if parts is None or folder.parts is None else parts | folder.parts
-            folder.parts = both if both is not None and len(both) <= MOST_PARTS else None
+        folder.due.ask(self._clock.monotonic() + delay_s, parts)
 
-    def _queue(self, due: list[int]) -> None:
-        """Queues scans. One that is being made already may have passed what changed: then it is asked for again."""
-
-        with self._lock:
-            asked = {number: self._folders[number].parts for number in due if number in self._folders}
-            for number in asked:
-                self._folders[number].due = None
+    def _queue(self, due: dict[int, list[str]]) -> None:
+        """Queues scans of these directories, none for the whole. One that is being made already may have passed what
+        changed: then it is asked for again."""
 
         def work(session: Session) -> list[int]:
             now = self._clock.now()
             there = dict(collections.list_watched(session))
-            wanted = {number: jobs.scan_job(number, folders=sorted(parts or ())) for number, parts in asked.items()}
+            wanted = {number: jobs.scan_job(number, folders=parts) for number, parts in due.items()}
             return [n for n, job in wanted.items() if n in there and jobs.enqueue(session, [job], now)]
 
         queued = set(self._database.write(work))
         with self._lock:
-            for number, parts in asked.items():
+            for number, parts in due.items():
                 folder = self._folders.get(number)
                 if folder is not None and number not in queued:
-                    self._make_due(folder, AGAIN_S, parts)
+                    self._make_due(folder, AGAIN_S, set(parts) or None)
         if queued:
             self._wake()
 
