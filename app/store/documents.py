@@ -18,6 +18,7 @@ from app.errors import InvalidInputError, NotFoundError
 from app.store.collections import readable_ids, writable_ids
 from app.store.models.library import Chunk, Collection, Document
 from app.store.models.vectors import Generation, Vector
+from app.store.readings import count_unread
 
 Status = Literal["queued", "parsing", "embedding", "ready", "failed"]
 StatusFilter = Literal["queued", "parsing", "embedding", "ready", "failed", "look"]
@@ -88,9 +89,11 @@ class DocumentPage:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """What the user may read: documents, passages, documents that need a look, documents by status."""
+    """What the user may read: documents, those of them that hold text, passages, documents that need a look, documents
+    by status."""
 
     documents: int
+    read: int
     passages: int
     look: int
     by_status: Mapping[str, int] = field(default_factory=dict[str, int])
@@ -184,7 +187,8 @@ def counts(session: Session, user_id: int) -> Counts:
         .where(_is_readable(user_id))
     )
     look = count_matching(session, user_id, DocumentFilters(status="look"))
-    return Counts(sum(by_status.values()), passages or 0, look, by_status)
+    total = sum(by_status.values())
+    return Counts(total, total - count_unread(session, user_id), passages or 0, look, by_status)
 
 
 def progress(session: Session, user_id: int, since: datetime) -> Progress:

@@ -168,6 +168,18 @@ def languages(session: Session, user_id: int) -> list[tuple[str, int]]:
     return [(code or "", count) for code, count in session.execute(query)]
 
 
+def count_unread(session: Session, user_id: int) -> int:
+    """How many of the documents that the user may read hold no text: they wait to be read for the first time, or could
+    not be. Those that are read again keep their text meanwhile. Few as a rule, and an index gives them."""
+    query = select(func.count()).where(
+        Document.status.in_(("queued", "parsing", "failed")),
+        Document.indexed_at.is_(None),
+        Document.deleted_at.is_(None),
+        Document.collection_id.in_(readable_ids(user_id)),
+    )
+    return session.scalar(query) or 0
+
+
 def waiting(session: Session) -> list[int]:
     """Living documents whose pictures are still to be read, whether or not a job says so."""
     query = select(Reading.document_id).join(Document, Document.id == Reading.document_id)

@@ -196,8 +196,9 @@ def files_context(
 
 
 def counts_context(services: Services, counts: Counts) -> dict[str, Any]:
-    """The line under the title, and the number that the side bar repeats."""
-    return {"counts": library_view.counts_words(counts, services.catalog), "held": counts.documents}
+    """The line under the title, and the numbers that the side bar repeats."""
+    words = library_view.counts_words(counts, services.catalog)
+    return {"counts": words, "held": counts.documents, "reads": counts.read}
 
 
 def _list(session: Session, user_id: int, filters: DocumentFilters, after: str | None) -> _Listed:

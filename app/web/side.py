@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from app.settings import Settings
-from app.store import chats, collections, queries
+from app.store import chats, collections, queries, readings
 from app.store import settings as stored_settings
 from app.store.chats import ChatRow
 from app.store.engine import Session
@@ -25,9 +25,11 @@ class Connected:
 
 @dataclass(frozen=True, slots=True)
 class SideBar:
-    """`model` and `server` are those of `Connected`."""
+    """`documents` stand in the library, `reads` of them hold text to answer from; `model` and `server` are those of
+    `Connected`."""
 
     documents: int
+    reads: int
     gaps: int
     chats: tuple[ChatRow, ...]
     model: str | None
@@ -37,8 +39,10 @@ class SideBar:
 def side_bar(session: Session, settings: Settings, user_id: int) -> SideBar:
     """The side bar of `user_id`; `settings` is the environment's."""
     model = connected(stored_settings.effective(session, settings))
+    held = sum(row.documents for row in collections.list_collections(session, user_id))
     return SideBar(
-        documents=sum(row.documents for row in collections.list_collections(session, user_id)),
+        documents=held,
+        reads=held - readings.count_unread(session, user_id),
         gaps=len(queries.list_gaps(session, user_id, limit=GAPS_SHOWN)),
         chats=tuple(chats.list_chats(session, user_id)),
         model=model.model,
