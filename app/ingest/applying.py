@@ -6,6 +6,8 @@ the job is still this worker's.
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import PurePosixPath
 from typing import TypeVar
 
 from app.clock import Clock
@@ -103,15 +105,15 @@ class Applying:
 
     def _write(self, session: Session, found: Findings) -> None:
         now = self._clock.now()
+        due: list[jobs.NewJob] = []
         for row, hashed in found.renamed:
             _rename(session, row, hashed)
+            if not row.is_removed and _ending(row.path) != _ending(hashed.file.path):
+                due.append(_read_again(session, row, hashed, now))
         for row, hashed in found.touched:
             intake.note_file(session, row.id, mtime_ns=hashed.file.mtime_ns, bytes=hashed.file.bytes)
         for row, hashed in found.changed:
-            changes = {"sha256": hashed.sha256, "bytes": hashed.file.bytes, "mtime_ns": hashed.file.mtime_ns}
-            intake.requeue(session, row.id, now, **changes)
-            jobs.drop_failed(session, row.id)
-        due = [jobs.ingest_job(row.id, hashed.sha256) for row, hashed in found.changed]
+            due.append(_read_again(session, row, hashed, now))
         new = [
             intake.NewDocument(
                 self._collection_id, "folder", one.file.path, one.sha256, one.file.bytes, one.file.mtime_ns
@@ -136,6 +138,20 @@ def _rename(session: Session, row: intake.KnownFile, hashed: Hashed) -> None:
     fulltext.unindex(session, row.id, keeps_text=True)
     intake.note_file(session, row.id, path=hashed.file.path, mtime_ns=hashed.file.mtime_ns)
     fulltext.index_document(session, row.id)
+
+
+def _read_again(session: Session, row: intake.KnownFile, hashed: Hashed, now: datetime) -> jobs.NewJob:
+    """Has it wait for its reading; the job for that is still to be queued."""
+    changes = {"sha256": hashed.sha256, "bytes": hashed.file.bytes, "mtime_ns": hashed.file.mtime_ns}
+    intake.requeue(session, row.id, now, **changes)
+    jobs.drop_failed(session, row.id)
+    return jobs.ingest_job(row.id, hashed.sha256)
+
+
+def _ending(path: str) -> str:
+    """What of a name tells how text is read (`extract.sniff`): under another one the same bytes are another text, or
+    none."""
+    return PurePosixPath(path).suffix.lower()
 
 
 def _slices(values: Sequence[T]) -> Iterable[Sequence[T]]:

@@ -74,6 +74,29 @@ def test_a_renamed_file_keeps_its_row_and_is_found_by_its_new_name(settings: Set
         assert_sound(library)
 
 
+def test_a_file_renamed_to_another_ending_is_read_as_what_it_is_called_now(settings: Settings, root: Path) -> None:
+    """The same row and bytes, another text: a table under a name for plain text, a note called .pdf by mistake."""
+    (root / "prices.txt").write_text("fruit,price\napples,3\npears,4\n")
+    (root / "note.pdf").write_text("Plums keep for a week.\n")
+    with IngestLibrary(settings).start() as library:
+        collection_id = watch(library, root)
+        ids = {row.path: row.id for row in library.rows()}
+        assert {row.path: row.error for row in library.rows()} == {"prices.txt": None, "note.pdf": "corrupt"}
+        (root / "prices.txt").rename(root / "prices.csv")
+        (root / "note.pdf").rename(root / "note.TXT")
+        assert library.scan(collection_id).result["renamed"] == 2
+        library.settle()
+        now = {row.path: row for row in library.rows()}
+        assert {path: (row.id, row.status) for path, row in now.items()} == {
+            "prices.csv": (ids["prices.txt"], "ready"),
+            "note.TXT": (ids["note.pdf"], "ready"),
+        }
+        assert now["prices.csv"].mime == "text/csv"
+        assert "| apples | 3 |" in (library.detail(now["prices.csv"].id).text or "")
+        assert found(library, "plums") == {ids["note.pdf"]}
+        assert_sound(library)
+
+
 def test_a_touched_file_of_the_same_content_is_not_read_again(settings: Settings, root: Path) -> None:
     """Its time is noted, so that it is not hashed the next time either."""
     fill(root, a=sections("apples"))
