@@ -14,9 +14,9 @@ from app.logs import kv
 from app.store import jobs, rereading
 from app.store.engine import Database
 
-EXTRACTORS = 1
-"""To be raised whenever a format is read that was refused before, or that was read as plain text. Libraries of before
-this was kept count as 0."""
+EXTRACTORS = 2
+"""To be raised whenever a format is read that was refused before, or that was read as something simpler. Libraries of
+before this was kept count as 0; 1 took the code of reStructuredText for prose."""
 
 AT_ONCE = 8
 """Documents queued together: what a new upload may have to wait for."""

@@ -51,7 +51,7 @@ def reader_html(
         numeral: The citation's number, set in the margin of the passage.
     """
     cuts = sorted(at for at in (passage or ()) if 0 < at < len(text))
-    blocks = read_blocks(text, cuts, prose=_is_prose(mime, path))
+    blocks = read_blocks(text, cuts, prose=_is_prose(mime, path), rst=mime == "text/x-rst")
     page = _Page(text, sorted(support), keep_lines=mime in _LINED)
     return Markup("".join(_sections(page, blocks, passage, numeral)))  # noqa: S704 - every text is escaped by _Page
 

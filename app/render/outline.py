@@ -22,6 +22,8 @@ _ITEM = re.compile(r"\s*(?P<mark>[-*+•–]|\(?\d{1,4}[.)]|#\.)\s+(?=\S)")
 _TABLE = re.compile(r"\s*(?:\||\+[-=+]{2,})")
 _QUOTE = re.compile(r"\s*(?:>\s?)+")
 _LITERAL = re.compile(r"(?:::\s*$|\s*\.\.\s+(?:code|code-block|sourcecode|parsed-literal|prompt)::)")
+_ADMONITION = re.compile(r"\s*(?:!!!|\?\?\?\+?|===|:::)\s*\S")
+"""The line over an aside or a tab of Markdown for manuals; what belongs to it is indented."""
 _TAIL = re.compile(r"[ \t]+#+[ \t]*$|\s*\{#[\w-]+\}\s*$")
 
 
@@ -38,9 +40,10 @@ class Block:
     label: str = ""
 
 
-def read_blocks(text: str, cuts: Sequence[int], *, prose: bool) -> list[Block]:
-    """The blocks of `text` in order; no block crosses one of `cuts` (ascending offsets)."""
-    reader = _Reader(text, prose)
+def read_blocks(text: str, cuts: Sequence[int], *, prose: bool, rst: bool = False) -> list[Block]:
+    """The blocks of `text` in order; no block crosses one of `cuts` (ascending offsets). `rst`: unlike Markdown's,
+    its prose is set in as often as its code, each line of which begins with a tab, and it has no fences."""
+    reader = _Reader(text, prose, rst)
     for start, end, fresh in _lines(text, cuts):
         if fresh:
             reader.close()
@@ -69,10 +72,11 @@ def _is_cut(cuts: Sequence[int], at: int) -> bool:
 class _Reader:
     """Takes lines one by one; holds at most one open block."""
 
-    def __init__(self, text: str, prose: bool) -> None:
+    def __init__(self, text: str, prose: bool, rst: bool) -> None:
         self.blocks: list[Block] = []
         self._text = text
         self._prose = prose
+        self._rst = rst
         self._open: Block | None = None
         self._fence = ""
         self._literal = False
@@ -85,7 +89,7 @@ class _Reader:
             self._add("code", start, end, (start, end))
         elif self._fence:
             self._fenced(line, start, end)
-        elif fence := _FENCE.match(line):
+        elif not self._rst and (fence := _FENCE.match(line)):
             self.close()
             self._fence = fence.group(1)
         elif not line.strip():
@@ -128,19 +132,31 @@ class _Reader:
 
     def _code(self, line: str, start: int, end: int) -> bool:
         """Indented code: four blanks outside of lists, any indentation after `::`."""
+        if self._rst and self._is_marked_code(start):
+            self._add("code", start, end, (start, end))
+            return True
         indent = len(line) - len(line.lstrip())
         running = self._open is not None and self._open.kind == "code"
+        if running and (indent == 0 or (self._rst and self._is_marked_code(self._open_start()))):
+            self.close()
+            self._literal = running = False
         if indent == 0:
-            if running:
-                self.close()
             self._in_list = self._in_list and bool(_ITEM.match(line))
-            if running:
-                self._literal = False
             return False
-        if running or (self._open is None and (self._literal or (indent >= 4 and not self._in_list))):
+        if running or (self._open is None and (self._literal or self._is_indented(indent))):
             self._add("code", start, end, (start, end))
             return True
         return False
+
+    def _is_indented(self, indent: int) -> bool:
+        return indent >= 4 and not self._in_list and not self._rst
+
+    def _is_marked_code(self, at: int) -> bool:
+        """Whether the line of which `at` is a place begins with a tab."""
+        return self._text.startswith("\t", self._text.rfind("\n", 0, at) + 1)
+
+    def _open_start(self) -> int:
+        return self._open.start if self._open is not None else 0
 
     def _marked(self, line: str, start: int, end: int) -> bool:
         """A line whose beginning says what it is."""
@@ -176,6 +192,7 @@ class _Reader:
         quote = _QUOTE.match(line)
         left = start + (quote.end() if quote else len(line) - len(line.lstrip()))
         self._literal = bool(_LITERAL.search(line))
+        self._in_list = self._in_list or bool(_ADMONITION.match(line))
         if self._open is not None and self._open.kind in ("code", "table"):
             self.close()
         kind: Kind = self._open.kind if self._open is not None else "paragraph"

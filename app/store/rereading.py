@@ -24,7 +24,8 @@ REFUSED = "unsupported"
 
 def queue_some(session: Session, version: int, limit: int, now: datetime) -> int | None:
     """Queues at most `limit` further documents that an earlier version refused, or took for plain text although their
-    name promises a table or settings; those of web pages whatever their name. None once the version is through.
+    name promises a table or settings; those of web pages whatever their name; and reStructuredText. None once the
+    version is through.
 
     What they hold stays findable until the new text replaces it, also where there comes none (`is_reread`).
     """
@@ -59,7 +60,9 @@ def _candidates(session: Session, after: int, since: datetime, limit: int) -> li
     """(id, sha256) of living documents, oldest first. Whatever was read since is this version's work already."""
     was_refused = (Document.status == "failed") & (Document.error == REFUSED)
     is_plain = (Document.mime == "text/plain") & ((Document.source == "url") | (type_of() == "csv"))
-    was_read = Document.status.in_(("embedding", "ready")) & or_(is_plain, type_of() == "config")
+    was_read = Document.status.in_(("embedding", "ready")) & or_(
+        is_plain, type_of() == "config", Document.mime == "text/x-rst"
+    )
     query = (
         select(Document.id, Document.sha256)
         .join(Collection, Collection.id == Document.collection_id)

@@ -124,6 +124,19 @@ def test_a_table_that_was_plain_text_is_read_as_one(settings: Settings) -> None:
         assert after[0].mime == "text/csv"
 
 
+def test_restructured_text_whose_code_was_prose_is_read_again(settings: Settings) -> None:
+    """Its words stay the same, so that what cites them stays right; its code is marked then."""
+    (number,) = older(settings, {"a.rst": "Pump\n====\n\nStart it::\n\n   pump start\n"}, refused=0)
+    with IngestLibrary(settings) as library:
+        flat = "Pump\n====\n\nStart it:\n\n   pump start\n"
+        library.database.write(lambda session: session.execute(update(Document).values(text=flat)))
+        library.start()
+        settle(library)
+        text = library.detail(number).text or ""
+        assert "\t   pump start" in text
+        assert text.split() == flat.split()
+
+
 def test_what_is_found_stays_found_until_the_new_text_is_there(settings: Settings) -> None:
     """While it waits, while it is read, and when it can't be read any more."""
     (number,) = older(settings, {"a.csv": TABLE}, refused=0, mime="text/plain")

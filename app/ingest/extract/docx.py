@@ -15,12 +15,14 @@ from app.ingest.extract.zip_guard import Source, check_zip, opened
 
 MIME = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 
+_CODE_STYLES = ("Code", "HTML Preformatted", "Preformatted Text", "Source Code")
+"""By the names that Word, LibreOffice and converters give them."""
+
 _STYLES = "\n".join(
     [
         "p[style-name='Title'] => h1:fresh",
         "p[style-name='Subtitle'] => p:fresh",
-        "p[style-name='Code'] => pre:separator('\\n')",
-        "p[style-name='HTML Preformatted'] => pre:separator('\\n')",
+        *(f"p[style-name='{name}'] => pre:separator('\\n')" for name in _CODE_STYLES),
     ]
 )
 _mammoth = cast(Any, mammoth)

@@ -1,7 +1,8 @@
 """reStructuredText: sections by their underlines, directives by what they hold, without docutils.
 
 docutils wants every directive and role known and executes some; here nothing runs and unknown ones are read through.
-The canonical text keeps the file's lines. Called by `dispatch`.
+The canonical text keeps the file's lines. In it a tab begins each line of code and no other line: prose is set in as
+often as code, so that nothing else tells them apart. Called by `dispatch`.
 """
 
 import re
@@ -18,6 +19,8 @@ _ITEM = re.compile(r"\s*(?:[-*+•]|(?:\d{1,9}|#|[a-zA-Z])[.)]|\(\w\))\s")
 _GRID = re.compile(r"\s*\+[-=+]{2,}\+\s*$")
 _SIMPLE = re.compile(r"\s*=+(?: +=+)+\s*$")
 _PADDING = re.compile(r" {2,}")
+
+_CODE_MARK = "\t"
 
 _CODE = frozenset(
     {"code-block", "code", "sourcecode", "parsed-literal", "prompt", "math", "productionlist", "graphviz"}
@@ -48,7 +51,7 @@ class _Scanner:
     def __init__(self, lines: list[str]) -> None:
         self.blocks = LineBlocks(lines)
         self.lines = self.blocks.lines
-        self.at = 0
+        self.at: int = 0
         self._styles: list[tuple[str, bool]] = []
 
     def run(self) -> None:
@@ -105,8 +108,11 @@ class _Scanner:
         self.lines[start] = " " * indent + readable(said) if said else ""
         if said:
             self.blocks.add("paragraph", start, start + 1)
-        if name in _CODE or name in _TABLES:
-            self.blocks.add("code" if name in _CODE else "table", self.at, end)
+        if name in _CODE:
+            self._add_code(self.at, end)
+            self.at = end
+        elif name in _TABLES:
+            self.blocks.add("table", self.at, end)
             self.at = end
 
     def _take_title(self, line: str) -> bool:
@@ -179,15 +185,30 @@ class _Scanner:
         last = self.lines[end - 1].rstrip()
         literal = last.endswith("::") and kind != "code"
         if literal:
-            indent = self._indent(last) if kind == "paragraph" else indent
+            indent = self._literal_indent(last, end, indent)
             self.lines[end - 1] = "" if last.strip() == "::" else last[:-1]
         if kind != "code":
             self.lines[start:end] = readable("\n".join(self.lines[start:end])).split("\n")
-        self.blocks.add(kind, start, end)
+        if kind == "code":
+            self._add_code(start, end)
+        else:
+            self.blocks.add(kind, start, end)
         self.at = end
         if literal:
             self.at = self._body_end(end, indent)
-            self.blocks.add("code", end, self.at)
+            self._add_code(end, self.at)
+
+    def _literal_indent(self, last: str, end: int, indent: int) -> int:
+        """What the literal block below `last` is set in deeper than: the words of an item rather than its mark, where
+        it is deeper than those."""
+        item = _ITEM.match(last)
+        words = item.end() if item else self._indent(last)
+        below = next((self.lines[at] for at in range(end, len(self.lines)) if self.lines[at].strip()), "")
+        return words if self._indent(below) > words else indent
+
+    def _add_code(self, start: int, end: int) -> None:
+        self.lines[start:end] = [_CODE_MARK + line for line in self.lines[start:end]]
+        self.blocks.add("code", start, end)
 
     def _text_kind(self, line: str) -> BlockKind:
         if line.lstrip().startswith(">>> "):

@@ -243,7 +243,10 @@ def test_restructured_text_becomes_blocks_that_keep_its_lines() -> None:
     for noise in ("label", "evil", "comment", "include", "linenos", "====  =", "::"):
         assert noise not in text
     code = [block.text.strip() for block in extraction.blocks if block.kind == "code"]
-    assert code == ["borg create --stats", "literal: block", ">>> print(1)\n1"]
+    assert code == ["borg create --stats", "literal: block", ">>> print(1)\n\t1"]
+    assert [line.lstrip() for line in text.split("\n") if line.startswith("\t")] == [
+        *("borg create --stats", "literal: block", ">>> print(1)", "1")
+    ]
     assert kinds(extraction).count("table") == 2
     assert kinds(extraction).count("list") == 1
 
