@@ -21,7 +21,7 @@ from app.search.embeddings import Embedder
 from app.search.generations import Embedders
 from app.search.vectors import VectorIndex
 from app.settings import Settings
-from app.store import documents, integrity, jobs
+from app.store import documents, integrity, scan_jobs
 from app.store.documents import DocumentDetail, DocumentRow
 from app.store.engine import Database
 from app.store.migrate import migrate
@@ -131,15 +131,15 @@ class IngestLibrary:
         """Temporary files that lie about."""
         return list((self.settings.data_dir / "tmp").iterdir())
 
-    def scan(self, collection_id: int) -> jobs.ScanState:
+    def scan(self, collection_id: int) -> scan_jobs.ScanState:
         """Scans a folder, waits for everything that follows, and returns the scan's outcome."""
         self.folders.request_scan(USER, collection_id)
         self.settle()
         return self.scan_state(collection_id)
 
-    def scan_state(self, collection_id: int) -> jobs.ScanState:
+    def scan_state(self, collection_id: int) -> scan_jobs.ScanState:
         """The newest scan of a folder."""
-        state = self.database.read(lambda session: jobs.scan_state(session, collection_id))
+        state = self.database.read(lambda session: scan_jobs.scan_state(session, collection_id))
         assert state is not None
         return state
 

@@ -10,10 +10,10 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from app.edge.deps import Services, ServicesDep, UserDep
 from app.edge.inputs import RowId
-from app.store import collections, jobs
+from app.store import collections, scan_jobs
 from app.store.collections import CollectionRow
 from app.store.engine import Session
-from app.store.jobs import ScanState
+from app.store.scan_jobs import ScanState
 
 router = APIRouter()
 
@@ -77,7 +77,7 @@ def _get(services: Services, user_id: int, collection_id: int) -> dict[str, Any]
 
 
 def _scan(session: Session, row: CollectionRow) -> ScanState | None:
-    return jobs.scan_state(session, row.id) if row.root is not None else None
+    return scan_jobs.scan_state(session, row.id) if row.root is not None else None
 
 
 def _shown(services: Services, row: CollectionRow, scan: ScanState | None) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from app.ingest.look_due import MOST_PARTS, LookDue
 from app.ingest.notify import FolderWatch, Notifying, WatchRefusedError, is_remote
 from app.ingest.patterns import Patterns
 from app.logs import kv
-from app.store import collections, jobs
+from app.store import collections, jobs, scan_jobs
 from app.store.collections import WatchState
 from app.store.engine import Database, Session
 
@@ -205,7 +205,7 @@ class LiveFolders:
         def work(session: Session) -> list[int]:
             now = self._clock.now()
             there = dict(collections.list_watched(session))
-            wanted = {number: jobs.scan_job(number, folders=parts) for number, parts in due.items()}
+            wanted = {number: scan_jobs.scan_job(number, folders=parts) for number, parts in due.items()}
             return [n for n, job in wanted.items() if n in there and jobs.enqueue(session, [job], now)]
 
         queued = set(self._database.write(work))

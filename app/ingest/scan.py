@@ -32,7 +32,7 @@ from app.ingest.watched import SAMPLE_ONLY, SAMPLE_PATTERNS
 from app.ingest.yielding import Yielding
 from app.search.vectors import VectorIndex
 from app.settings import Settings
-from app.store import collections, intake, jobs
+from app.store import collections, intake, jobs, scan_jobs
 from app.store.collections import CollectionRow
 from app.store.engine import Database, Session
 
@@ -129,7 +129,7 @@ class Scanner:
 
         def work(session: Session) -> None:
             now = self._clock.now()
-            if jobs.finish_scan(session, job, asdict(result), error, now) and error is None:
+            if scan_jobs.finish_scan(session, job, asdict(result), error, now) and error is None:
                 collections.mark_scanned(session, int(job.payload["collection_id"]), result.changes(), now)
 
         self._database.write(work)

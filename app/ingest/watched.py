@@ -16,7 +16,7 @@ from app.ingest.folders import check_root, walk
 from app.ingest.patterns import Patterns
 from app.logs import kv
 from app.settings import ROOT, Settings
-from app.store import collections, intake, jobs, removals
+from app.store import collections, intake, jobs, removals, scan_jobs
 from app.store.engine import Database, Session
 from app.store.models.setup import LOCAL_USER_ID
 
@@ -102,7 +102,7 @@ class WatchedFolders:
             row = collections.get_collection(session, user_id, collection_id, to_change=True)
             if row.root is None:
                 raise InvalidInputError("collection_without_folder")
-            jobs.enqueue(session, [jobs.scan_job(collection_id, may_be_empty=may_be_empty)], self._clock.now())
+            jobs.enqueue(session, [scan_jobs.scan_job(collection_id, may_be_empty=may_be_empty)], self._clock.now())
 
         self._done(work)
 
@@ -110,7 +110,7 @@ class WatchedFolders:
         """Asks for a scan of every folder: at start and every `WATCH_RESCAN_S`."""
 
         def work(session: Session) -> None:
-            due = [jobs.scan_job(row.id) for row in collections.list_scanned(session)]
+            due = [scan_jobs.scan_job(row.id) for row in collections.list_scanned(session)]
             jobs.enqueue(session, due, self._clock.now())
 
         self._done(work)
@@ -160,8 +160,8 @@ class WatchedFolders:
             self._known(session, user_id, collection_id)
             collections.set_patterns(session, collection_id, patterns.include, patterns.exclude)
             # One that is going on has the old ones: it must not be taken for this one.
-            jobs.drop_key(session, jobs.scan_key(collection_id))
-            jobs.enqueue(session, [jobs.scan_job(collection_id)], self._clock.now())
+            jobs.drop_key(session, scan_jobs.scan_key(collection_id))
+            jobs.enqueue(session, [scan_jobs.scan_job(collection_id)], self._clock.now())
 
         self._done(work)
 
@@ -197,7 +197,7 @@ class WatchedFolders:
     def _create(self, session: Session, user_id: int, name: str, kind: collections.CollectionKind, root: Path) -> int:
         now = self._clock.now()
         collection_id = collections.create_collection(session, user_id, name, kind, str(root), now)
-        jobs.enqueue(session, [jobs.scan_job(collection_id)], now)
+        jobs.enqueue(session, [scan_jobs.scan_job(collection_id)], now)
         return collection_id
 
     def _done(self, work: Callable[[Session], T]) -> T:

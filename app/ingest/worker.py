@@ -39,7 +39,7 @@ from app.search.embeddings import Embedder
 from app.search.generations import Embedders, embedders_of
 from app.search.vectors import VectorIndex
 from app.settings import Settings
-from app.store import collections, documents, intake, jobs, readings, removals
+from app.store import collections, documents, intake, jobs, readings, removals, scan_jobs
 from app.store.engine import Database, Session
 
 STOP_S = 2.0
@@ -214,7 +214,7 @@ class Worker:
 
     def _queue_scans(self) -> None:
         def work(session: Session) -> None:
-            due = [jobs.scan_job(row.id) for row in collections.list_scanned(session)]
+            due = [scan_jobs.scan_job(row.id) for row in collections.list_scanned(session)]
             jobs.enqueue(session, due, self._clock.now())
 
         self._last_scan = self._clock.monotonic()

@@ -1,7 +1,7 @@
 """Background work with a lease: claimed by one worker, kept by heartbeats, finished only under the newest fence.
 
 Owns the jobs table. A job that ended well is deleted (its document's row says the rest), except scans, whose last one
-stays with its result. What a job does is `app.ingest`'s.
+stays with its result (`app.store.scan_jobs`). What a job does is `app.ingest`'s.
 """
 
 from collections.abc import Mapping, Sequence
@@ -43,17 +43,6 @@ class NewJob:
     dedup_key: str
     document_id: int | None = None
     payload: Mapping[str, Any] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ScanState:
-    """The newest scan of a collection: its state (queued, running, done, failed), and what the newest one that ended
-    came to: result, error code."""
-
-    state: str
-    result: Mapping[str, Any]
-    error: str | None
-    finished_at: datetime | None
 
 
 def enqueue(session: Session, jobs: Sequence[NewJob], now: datetime) -> int:
@@ -137,7 +126,7 @@ def heartbeat(session: Session, jobs: Sequence[ClaimedJob], lease_s: float, now:
     """Extends the leases of `jobs`; those lost meanwhile are left alone."""
     for job in jobs:
         session.execute(
-            update(Job).where(_is_held(job)).values(lease_until=now + timedelta(seconds=lease_s), heartbeat_at=now)
+            update(Job).where(is_held(job)).values(lease_until=now + timedelta(seconds=lease_s), heartbeat_at=now)
         )
 
 
@@ -147,30 +136,11 @@ def finish(session: Session, jobs: Sequence[ClaimedJob]) -> None:
         session.execute(delete(Job).where(Job.id.in_([job.id for job in jobs]), Job.state == "running"))
 
 
-def finish_scan(session: Session, job: ClaimedJob, result: Mapping[str, Any], error: str | None, now: datetime) -> bool:
-    """Keeps a scan's result as the collection's newest one and drops older ones. False when the lease was lost."""
-    done = session.execute(
-        update(Job)
-        .where(_is_held(job))
-        .values(
-            state="failed" if error else "done",
-            payload={**job.payload, "result": dict(result)},
-            error=error,
-            lease_until=None,
-            finished_at=now,
-        )
-    )
-    if not _count(done):
-        return False
-    session.execute(delete(Job).where(Job.dedup_key == job.dedup_key, Job.id < job.id, Job.state.not_in(LIVE)))
-    return True
-
-
 def postpone(session: Session, job: ClaimedJob, delay_s: float, error: str | None, now: datetime) -> None:
     """Back into the queue for a later try, its attempt counted."""
     session.execute(
         update(Job)
-        .where(_is_held(job))
+        .where(is_held(job))
         .values(state="queued", lease_until=None, not_before=now + timedelta(seconds=delay_s), error=error)
     )
 
@@ -180,7 +150,7 @@ def release(session: Session, jobs: Sequence[ClaimedJob], *, delay_s: float = 0,
     for job in jobs:
         session.execute(
             update(Job)
-            .where(_is_held(job))
+            .where(is_held(job))
             .values(
                 state="queued",
                 attempts=Job.attempts - 1,
@@ -193,7 +163,7 @@ def release(session: Session, jobs: Sequence[ClaimedJob], *, delay_s: float = 0,
 def fail(session: Session, job: ClaimedJob, error: str, now: datetime) -> None:
     """Ends a job for good; the document's row carries the reason."""
     session.execute(
-        update(Job).where(_is_held(job)).values(state="failed", error=error, lease_until=None, finished_at=now)
+        update(Job).where(is_held(job)).values(state="failed", error=error, lease_until=None, finished_at=now)
     )
 
 
@@ -247,29 +217,6 @@ def embed_job(document_id: int) -> NewJob:
     return NewJob("embed", f"embed:{document_id}", document_id)
 
 
-def scan_job(collection_id: int, *, may_be_empty: bool = False, folders: Sequence[str] = ()) -> NewJob:
-    """The job that compares a folder with the database; `may_be_empty`: a person said that nothing is in it;
-    `folders`: only what lies in these directories changed."""
-    payload = {"collection_id": collection_id, "may_be_empty": may_be_empty, "folders": list(folders)}
-    return NewJob("scan", scan_key(collection_id), None, payload)
-
-
-def scan_key(collection_id: int) -> str:
-    """The dedup key of a collection's scan."""
-    return f"scan:{collection_id}"
-
-
-def scan_state(session: Session, collection_id: int) -> ScanState | None:
-    """The collection's newest scan, None before the first. While one is asked for or going on, result and error are
-    those of the one before."""
-    query = select(Job).where(Job.dedup_key == scan_key(collection_id)).order_by(Job.id.desc())
-    found = list(session.scalars(query.limit(2)))
-    if not found:
-        return None
-    ended = next((job for job in found if job.state not in LIVE), found[0])
-    return ScanState(found[0].state, dict(ended.payload.get("result", {})), ended.error, ended.finished_at)
-
-
 def pending(session: Session) -> int:
     """How many jobs are queued or running, of living documents and folders."""
     living = or_(Job.document_id.is_(None), exists().where(Document.id == Job.document_id))
@@ -288,7 +235,8 @@ def _is_due(now: datetime) -> ColumnElement[bool]:
     return or_(_is_waiting(now), _is_lost(now))
 
 
-def _is_held(job: ClaimedJob) -> ColumnElement[bool]:
+def is_held(job: ClaimedJob) -> ColumnElement[bool]:
+    """Whether the row is that job, and still this worker's."""
     return and_(Job.id == job.id, Job.fence == job.fence, Job.state.in_(LIVE))
 
 

@@ -10,7 +10,7 @@ from datetime import datetime
 from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
-from app.store import collections, jobs
+from app.store import collections, jobs, scan_jobs
 from app.store.models.library import Document, Job
 
 
@@ -26,7 +26,7 @@ class Removal:
 
 def begin(session: Session, row: collections.CollectionRow, now: datetime) -> None:
     """Hides a collection and queues taking its documents out; what was still to be done to them is forgotten."""
-    jobs.drop_key(session, jobs.scan_key(row.id))
+    jobs.drop_key(session, scan_jobs.scan_key(row.id))
     theirs = select(Document.id).where(Document.collection_id == row.id)
     session.execute(delete(Job).where(Job.document_id.in_(theirs)))
     collections.mark_removing(session, row.id, now)

@@ -16,10 +16,10 @@ from app.edge.inputs import RowId
 from app.errors import AppError, InvalidInputError
 from app.ingest.patterns import Patterns, parse_patterns
 from app.ingest.watched import PatternsPreview
-from app.store import collections, jobs
+from app.store import collections, scan_jobs
 from app.store.collections import CollectionRow
 from app.store.engine import Session
-from app.store.jobs import ScanState
+from app.store.scan_jobs import ScanState
 from app.web.folders import shown_folder
 from app.web.templating import is_htmx, render_fragment, render_page
 
@@ -89,7 +89,7 @@ def patterns_form(
 def _context(services: Services, user_id: int, collection_id: int) -> dict[str, Any]:
     def work(session: Session) -> tuple[CollectionRow, ScanState | None]:
         row = collections.get_collection(session, user_id, collection_id)
-        return row, jobs.scan_state(session, collection_id)
+        return row, scan_jobs.scan_state(session, collection_id)
 
     row, scan = services.database.read(work)
     if row.kind != "folder":

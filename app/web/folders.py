@@ -14,11 +14,11 @@ from app.edge.errors import error_message
 from app.edge.inputs import RowId
 from app.errors import AppError
 from app.render.names import shown_name
-from app.store import collections, jobs, removals
+from app.store import collections, removals, scan_jobs
 from app.store.collections import CollectionRow
 from app.store.engine import Session
-from app.store.jobs import ScanState
 from app.store.removals import Removal
+from app.store.scan_jobs import ScanState
 from app.web import folders_view
 from app.web.folders_view import Folder
 from app.web.templating import is_htmx, render_fragment, render_page
@@ -177,7 +177,7 @@ def shown_folder(services: Services, row: CollectionRow, scan: ScanState | None)
 
 def _read(session: Session, user_id: int) -> tuple[list[tuple[CollectionRow, ScanState | None]], list[Removal]]:
     rows = collections.list_collections(session, user_id)
-    scans = [(row, jobs.scan_state(session, row.id) if row.root is not None else None) for row in rows]
+    scans = [(row, scan_jobs.scan_state(session, row.id) if row.root is not None else None) for row in rows]
     return scans, removals.list_removals(session, user_id)
 
 

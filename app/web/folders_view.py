@@ -12,8 +12,9 @@ from typing import Any
 from app.catalog import Catalog
 from app.render.names import shown_name
 from app.store.collections import CollectionRow
-from app.store.jobs import LIVE, ScanState
+from app.store.jobs import LIVE
 from app.store.removals import Removal
+from app.store.scan_jobs import ScanState
 
 
 @dataclass(frozen=True, slots=True)

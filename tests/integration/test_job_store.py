@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import pytest
 
 from app.settings import Settings
-from app.store import jobs
+from app.store import jobs, scan_jobs
 from app.store.engine import Database, Session
 from app.store.migrate import migrate
 
@@ -59,7 +59,7 @@ def test_a_job_claimed_anew_is_no_longer_its_first_holders(database: Database) -
 
     def late(session: Session) -> bool:
         jobs.fail(session, first, "scan_failed", NOW)
-        return jobs.finish_scan(session, first, {}, None, NOW)
+        return scan_jobs.finish_scan(session, first, {}, None, NOW)
 
     assert database.write(late) is False
     assert database.read(lambda session: jobs.held(session, [first, second])) == {second.id}
