@@ -104,7 +104,7 @@ def _names(package: Package, items: Iterable[_Item]) -> dict[str, str]:
             continue
         folder = posixpath.dirname(item.part)
         if "nav" in item.properties:
-            for link in LexborHTMLParser(decode(package.data(item.part))[0]).css("nav a[href]"):
+            for link in content_of(decode(package.data(item.part))[0])[0].css("nav a[href]"):
                 part = resolved(folder, link.attributes.get("href") or "")
                 names.setdefault(part, " ".join(link.text().split()))
         elif item.mime == "application/x-dtbncx+xml":

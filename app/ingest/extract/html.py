@@ -14,6 +14,7 @@ from app.ingest.errors import IngestError
 from app.ingest.extract.decode import decode, normalise
 from app.ingest.extract.found import Found, assembled
 from app.ingest.extract.html_walk import walk
+from app.ingest.extract.xhtml import as_html, is_xml
 
 _CHARSET = re.compile(rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?\s*([A-Za-z0-9_.:-]{2,40})", re.IGNORECASE)
 _XML_ENCODING = re.compile(rb"<\?xml[^>]{0,100}?encoding\s*=\s*[\"']([A-Za-z0-9_.:-]{2,40})", re.IGNORECASE)
@@ -64,6 +65,8 @@ def content_of(markup: str) -> tuple[LexborHTMLParser, list[Found]]:
     Raises:
         IngestError: corrupt for nesting beyond `MAX_DEPTH`.
     """
+    if is_xml(markup):
+        markup = as_html(markup)
     _check_depth(markup)
     tree = LexborHTMLParser(markup)
     body = tree.body or tree.root
