@@ -1,6 +1,6 @@
 """One pass over an HTML tree: elements become blocks. No recursion, so depth costs memory and not the stack.
 
-Called by `html`. Owns what each element means; what is left out is the caller's `skip`.
+Called by `html`. Owns what each element means, but for tables (`html_table`); what is left out is the caller's `skip`.
 """
 
 from collections.abc import Callable, Iterator
@@ -9,6 +9,7 @@ from selectolax.lexbor import LexborNode
 
 from app.ingest.blocks import BlockKind
 from app.ingest.extract.found import Found
+from app.ingest.extract.html_table import is_layout, table_of
 
 _NO_TEXT = frozenset(
     {"script", "style", "noscript", "template", "svg", "iframe", "object", "canvas", "head", "title", "button"}
@@ -125,8 +126,9 @@ def _enter(walker: _Walker, node: LexborNode, tag: str, stack: list[tuple[Lexbor
     if tag == "pre":
         walker.block("code", _raw_text(node))
         return
-    if tag == "table" and not _is_layout(node):
-        walker.block("table", _table(node))
+    if tag == "table" and not is_layout(node):
+        for kind, text in table_of(node, _line_of):
+            walker.block(kind, text)
         return
     if tag not in _INLINE:
         walker.open(tag)
@@ -154,35 +156,12 @@ def _raw_text(node: LexborNode) -> str:
     return "".join(parts)
 
 
-def _is_layout(table: LexborNode) -> bool:
-    """A table that only places things: it holds another table, or has a single column."""
-    if any(inner.mem_id != table.mem_id for inner in table.css("table")):
-        return True
-    return all(len(row.css("td, th")) <= 1 for row in table.css("tr"))
-
-
-def _table(table: LexborNode) -> str:
-    """Rows as `| a | b |`; the first one is taken for the header, as Markdown has it."""
-    caption = table.css_first("caption")
-    lines = [_cell(caption), ""] if caption is not None and _cell(caption) else []
-    is_first = True
-    for row in table.css("tr"):
-        texts = [_cell(cell) for cell in row.css("td, th")]
-        if not any(texts):
-            continue
-        lines.append("| " + " | ".join(texts) + " |")
-        if is_first:
-            lines.append("|" + " --- |" * len(texts))
-        is_first = False
-    return "\n".join(lines)
-
-
-def _cell(cell: LexborNode) -> str:
-    """A cell on one line; paragraphs and lists in it are run together."""
+def _line_of(node: LexborNode) -> str:
+    """What an element holds, on one line; paragraphs and lists in it are run together."""
     parts: list[str] = []
-    for child in cell.traverse(include_text=True):
+    for child in node.traverse(include_text=True):
         if child.tag == "-text" and (child.parent is None or child.parent.tag not in _NO_TEXT):
             parts.append(_text_of(child))
         elif child.tag not in _INLINE:
             parts.append(" ")
-    return " ".join("".join(parts).replace("|", "\\|").split())
+    return " ".join("".join(parts).split())

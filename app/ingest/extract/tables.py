@@ -1,6 +1,6 @@
 """Rows of cells to blocks that a reader and a model can follow: each part of a long table says its columns again. Pure.
 
-Called by `xlsx`, `csv_table` and `pptx`. Owns where a table begins, which row is its header, and how rows are written;
+Called by `xlsx`, `csv_table`, `pptx` and `html_table`. Owns where a table begins, which row is its header, and how rows are written;
 no file format.
 """
 
@@ -63,7 +63,7 @@ def table_blocks(rows: Iterable[Row], page: int | None = None) -> Iterator[Found
 
 def _table(header: Row | None, body: list[Row], page: int | None) -> Iterator[Found]:
     if body:
-        yield from (Found(kind, 0, text, "", page) for kind, text in _written(header, body))
+        yield from (Found(kind, 0, text, "", page) for kind, text in written(header, body))
 
 
 def is_header(first: Row, below: Sequence[Row]) -> bool:
@@ -129,11 +129,12 @@ def _header(body: list[Row], above: Row | None) -> Row | None:
     return body[0]
 
 
-def _written(header: Row | None, body: list[Row]) -> Iterator[tuple[BlockKind, str]]:
+def written(header: Row | None, body: Sequence[Row]) -> Iterator[tuple[BlockKind, str]]:
+    """One table whose header is known, or has none: in parts that fit a passage, each under the header."""
     columns = sorted(_columns(body) | (header or {}).keys())
     if len(columns) == 1:
         if header is not None:
-            body = [header, *body]
+            body = (header, *body)
         yield from _parts("list", "", [f"- {cell}" for row in body for cell in row.values()])
         return
     if header is None and len(body) == 1:
