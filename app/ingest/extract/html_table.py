@@ -1,6 +1,6 @@
 """A table of a page: each cell in the column it is shown in, also where cells span several.
 
-Called by `html_walk`, and so for Word documents, books and mail. Owns where cells stand (HTML Standard, section 4.9.12.1,
+Called by `html_walk`, and so for Word documents, books and mail. Owns where cells stand (HTML Standard, 4.9.12.1,
 Forming a table); how rows are written is `tables`'.
 """
 

@@ -1,6 +1,7 @@
 """One pass over an HTML tree: elements become blocks. No recursion, so depth costs memory and not the stack.
 
-Called by `html`. Owns what each element means, but for tables (`html_table`); what is left out is the caller's `skip`.
+Called by `html`. Owns what each element means, but for tables (`html_table`'s); what is left out is the caller's
+`skip`.
 """
 
 from collections.abc import Callable, Iterator

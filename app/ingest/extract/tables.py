@@ -1,7 +1,7 @@
 """Rows of cells to blocks that a reader and a model can follow: each part of a long table says its columns again. Pure.
 
-Called by `xlsx`, `csv_table`, `pptx` and `html_table`. Owns where a table begins, which row is its header, and how rows are written;
-no file format.
+Called by `xlsx`, `csv_table`, `pptx` and `html_table`. Owns where a table begins, which row is its header, and how rows
+are written; no file format.
 """
 
 import re
