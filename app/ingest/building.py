@@ -14,6 +14,7 @@ from pathlib import Path
 from app.clock import Clock
 from app.ingest.chunking import embedded_text
 from app.ingest.comparison import Comparer
+from app.ingest.embedding import EMBED_AT_ONCE, at_once
 from app.ingest.stored_files import OneHolder
 from app.ingest.yielding import Yielding
 from app.logs import kv
@@ -24,9 +25,6 @@ from app.search.vectors import VectorIndex
 from app.store import generation_changes, generations, vectors
 from app.store.engine import Database, Session
 from app.store.generations import GenerationRow
-
-EMBED_AT_ONCE = 8
-"""Texts of one batch: 0.3 s of the built-in embedder, between two looks at whether a turn streams."""
 
 DROP_AT_ONCE = 2_000
 RETRY_BASE_S = 2.0
@@ -134,7 +132,7 @@ class Building:
         return None
 
     def _missing(self, row: GenerationRow) -> list[generations.MissingText]:
-        """The next batch. Ids of passages only grow, so what was passed is not looked at again, but for a last look at
+        """The next texts. Ids of passages only grow, so what was passed is not looked at again, but for a last look at
         everything before it counts as built."""
 
         def after(chunk_id: int) -> list[generations.MissingText]:
@@ -150,6 +148,7 @@ class Building:
     def _embed(self, row: GenerationRow, embedder: Embedder, texts: list[generations.MissingText]) -> float:
         if not self._yielding.give_way():
             return 0
+        texts = texts[: at_once(self._yielding)]
         matrix = embedder.embed_passages([embedded_text(text.title, text.heading, text.text) for text in texts])
         if matrix.shape[1] != row.dim:
             raise EmbedError("embed_changed")
@@ -178,8 +177,8 @@ class Building:
         delay = min(RETRY_MAX_S, RETRY_BASE_S * 2 ** min(self._failures, 10))
         self._failures += 1
         self._again_at = self._clock.monotonic() + delay
-        _log.warning(kv("generation_waits", generation=row.id, reason=error.code, retry_s=round(delay)))
         self._database.write(lambda session: generation_changes.note_problem(session, row.id, error.code))
+        _log.warning(kv("generation_waits", generation=row.id, reason=error.code, retry_s=round(delay)))
         return delay
 
     def _rest(self) -> None:

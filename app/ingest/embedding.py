@@ -9,6 +9,7 @@ serves (`app.ingest.serving`), whatever is being built beside it (`app.ingest.bu
 import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 
 from app.clock import Clock
 from app.ingest.chunking import embedded_text
@@ -22,7 +23,9 @@ from app.store.engine import Database, Session
 
 CLAIM_AT_ONCE = 8
 EMBED_AT_ONCE = 8
-"""Texts between two looks at whether a turn streams or the process ends: 0.3 s of the built-in embedder."""
+EMBED_BESIDE_TURNS = 1
+"""Texts between two looks at whether a turn streams or the process ends: 0.3 s of the built-in embedder, and an eighth
+of it where someone is asking questions. One that comes meanwhile shares the cores with them."""
 
 LEASE_S = 60.0
 RETRY_BASE_S = 5.0
@@ -30,6 +33,11 @@ RETRY_MAX_S = 300.0
 QUEUE_AT_ONCE = 500
 
 _log = logging.getLogger("app.ingest")
+
+
+def at_once(yielding: Yielding) -> int:
+    """How many texts make a batch just now."""
+    return EMBED_BESIDE_TURNS if yielding.has_waited else EMBED_AT_ONCE
 
 
 @dataclass(slots=True)
@@ -92,9 +100,11 @@ class Embedding:
             generation, embedder = self._serving.current()
             opened = self._open(claimed, generation.id)
             self._close(opened, generation.id, [], None)
-            for batch in self._batches(opened):
+            texts = self._texts(opened)
+            for first in texts:
                 if not self._yielding.give_way():
                     break
+                batch = [first, *islice(texts, at_once(self._yielding) - 1)]
                 matrix = embedder.embed_passages([embedded_text(text.title, text.heading, text.text) for text in batch])
                 if embedder.dim not in (0, generation.dim):
                     # The server behind the same name has another model now: the next run finds its generation.
@@ -139,25 +149,19 @@ class Embedding:
 
         return self._database.read(work)
 
-    def _batches(self, opened: Sequence[_Open]) -> Iterator[list[chunks.TextToEmbed]]:
+    def _texts(self, opened: Sequence[_Open]) -> Iterator[chunks.TextToEmbed]:
         """The missing texts, each once, read as they are needed."""
         seen: set[str] = set()
-        batch: list[chunks.TextToEmbed] = []
         for document in opened:
             wanted = sorted(document.missing - seen)
             seen |= document.missing
             for start in range(0, len(wanted), EMBED_AT_ONCE):
                 some = wanted[start : start + EMBED_AT_ONCE]
-                batch += self._database.read(
+                yield from self._database.read(
                     lambda session, some=some, document=document: chunks.texts_to_embed(
                         session, document.document_id, some
                     )
                 )
-                while len(batch) >= EMBED_AT_ONCE:
-                    yield batch[:EMBED_AT_ONCE]
-                    batch = batch[EMBED_AT_ONCE:]
-        if batch:
-            yield batch
 
     def _close(
         self, opened: list[_Open], generation_id: int, shas: Sequence[str], matrix: vectors.FloatMatrix | None
@@ -193,7 +197,6 @@ class Embedding:
     def _put_off(self, opened: Sequence[_Open], claimed: Sequence[jobs.ClaimedJob], error: EmbedError) -> None:
         rest = [document.job for document in opened] if opened else list(claimed)
         delay = self._next_delay()
-        _log.warning(kv("embedding_waits", reason=error.code, documents=len(rest), retry_s=round(delay)))
 
         def work(session: Session) -> None:
             jobs.release(session, rest, delay_s=delay, now=self._clock.now())
@@ -201,3 +204,4 @@ class Embedding:
             intake.mark_embedding(session, waiting, error.code)
 
         self._database.write(work)
+        _log.warning(kv("embedding_waits", reason=error.code, documents=len(rest), retry_s=round(delay)))

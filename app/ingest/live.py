@@ -202,13 +202,18 @@ class LiveFolders:
         """Queues scans of these directories, none for the whole. One that is being made already may have passed what
         changed: then it is asked for again."""
 
+        wanted = {number: scan_jobs.scan_job(number, folders=parts) for number, parts in due.items()}
+
+        def is_possible(session: Session) -> bool:
+            return bool(jobs.not_queued(session, list(wanted.values())))
+
         def work(session: Session) -> list[int]:
             now = self._clock.now()
             there = dict(collections.list_watched(session))
-            wanted = {number: scan_jobs.scan_job(number, folders=parts) for number, parts in due.items()}
             return [n for n, job in wanted.items() if n in there and jobs.enqueue(session, [job], now)]
 
-        queued = set(self._database.write(work))
+        # Asked again and again while a long scan goes on: the one writer has other things to do.
+        queued = set(self._database.write(work)) if self._database.read(is_possible) else set[int]()
         with self._lock:
             for number, parts in due.items():
                 folder = self._folders.get(number)

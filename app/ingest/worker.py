@@ -87,8 +87,9 @@ class Worker:
         self._pipeline = Pipeline(
             database, tools.index, self.board, clock=clock, metrics=tools.metrics, reads_pictures=reads
         )
-        embedders, yielding = embedders_of(tools.embedder), Yielding(clock, self._is_busy, self._stopping)
-        resting = Yielding(clock, self._is_busy, self._stopping, paused=self._pausing.is_on)
+        embedders = embedders_of(tools.embedder)
+        yielding = Yielding(clock, tools.busy, self._stopping, behind=self._is_reading)
+        resting = Yielding(clock, tools.busy, self._stopping, paused=self._pausing.is_on, behind=self._is_reading)
         serving = Serving(database, settings, embedders, clock)
         self._embedding = Embedding(database, serving, self.board, clock, resting)
         self._floors = Floors(database, embedders, clock, yielding)
@@ -220,9 +221,9 @@ class Worker:
         self._last_scan = self._clock.monotonic()
         self._database.write(work)
 
-    def _is_busy(self) -> bool:
-        """Whether embedding has to give way: to a turn that streams, and to documents nobody can find yet."""
-        return self._clock.monotonic() < self._read_until or self._tools.busy()
+    def _is_reading(self) -> bool:
+        """Whether there are documents nobody can find yet: embedding comes behind them."""
+        return self._clock.monotonic() < self._read_until
 
     def _read_step(self) -> float | None:
         due = self._pipeline.next_due()

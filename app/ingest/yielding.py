@@ -14,7 +14,7 @@ FIRST_S = 0.5
 LOOK_S = 0.02
 
 LATELY_S = 10.0
-"""For how long after it had to wait background work keeps its transactions small: the next question may be near."""
+"""For how long after it had to wait background work goes on in small steps: the next question may be near."""
 
 
 class Yielding:
@@ -25,6 +25,7 @@ class Yielding:
         stopping: Set when the process wants to end.
         max_s: How long a batch waits at most: what takes a core for longer waits longer.
         paused: Whether a person wants it to rest.
+        behind: Whether other background work goes first.
     """
 
     def __init__(
@@ -34,20 +35,23 @@ class Yielding:
         stopping: threading.Event,
         max_s: float = YIELD_MAX_S,
         paused: Callable[[], bool] = lambda: False,
+        behind: Callable[[], bool] = lambda: False,
     ) -> None:
         self._clock = clock
         self._busy = busy
         self._stopping = stopping
         self._max_s = max_s
         self._paused = paused
+        self._behind = behind
         self._waited_at: float | None = None
 
     def give_way(self) -> bool:
         """Waits its turn; False when the process wants to end, or a person has it rest."""
         now = self._clock.monotonic()
         until = now + self._max_s
-        while self._busy() and now < until and not self._stopping.wait(LOOK_S):
-            self._waited_at = now = self._clock.monotonic()
+        while ((busy := self._busy()) or self._behind()) and now < until and not self._stopping.wait(LOOK_S):
+            now = self._clock.monotonic()
+            self._waited_at = now if busy else self._waited_at
         return not self.is_stopping and not self._paused()
 
     def rest(self, seconds: float) -> bool:
@@ -56,7 +60,7 @@ class Yielding:
 
     @property
     def has_waited(self) -> bool:
-        """Whether it had to wait within the last `LATELY_S`."""
+        """Whether it had to wait for a turn within the last `LATELY_S`."""
         return self._waited_at is not None and self._clock.monotonic() - self._waited_at < LATELY_S
 
     @property

@@ -47,10 +47,6 @@ class NewJob:
 
 def enqueue(session: Session, jobs: Sequence[NewJob], now: datetime) -> int:
     """Queues `jobs` and returns how many were new."""
-    keys = {job.dedup_key for job in jobs}
-    live: set[str] = set()
-    for some in _slices(sorted(keys)):
-        live |= set(session.scalars(select(Job.dedup_key).where(Job.dedup_key.in_(some), Job.state.in_(LIVE))))
     rows: dict[str, dict[str, Any]] = {
         job.dedup_key: {
             "kind": job.kind,
@@ -62,12 +58,19 @@ def enqueue(session: Session, jobs: Sequence[NewJob], now: datetime) -> int:
             "fence": 0,
             "created_at": now,
         }
-        for job in jobs
-        if job.dedup_key not in live
+        for job in not_queued(session, jobs)
     }
     if rows:
         session.execute(insert(Job), list(rows.values()))
     return len(rows)
+
+
+def not_queued(session: Session, jobs: Sequence[NewJob]) -> list[NewJob]:
+    """Those of `jobs` that neither wait nor run."""
+    live: set[str] = set()
+    for some in _slices(sorted({job.dedup_key for job in jobs})):
+        live |= set(session.scalars(select(Job.dedup_key).where(Job.dedup_key.in_(some), Job.state.in_(LIVE))))
+    return [job for job in jobs if job.dedup_key not in live]
 
 
 def claim(session: Session, kind: JobKind, limit: int, lease_s: float, now: datetime) -> list[ClaimedJob]:

@@ -8,13 +8,29 @@ from pathlib import Path
 import pytest
 
 from app.ingest.uploads import Arrival
+from app.search.embeddings import FloatMatrix
 from app.settings import Settings
 from app.store import documents
 from app.store.models.library import Chunk, Job
 from app.store.models.vectors import Vector
+from tests.fake_embedder import WordEmbedder
 from tests.ingest_library import USER, IngestLibrary, assert_sound
 from tests.ingest_parts import RAID, CountingEmbedder, GatedExtractor, count, fill, found, sections
 from tests.waiting import until
+
+WORDS = ("oak", "elm", "ash", "fir", "yew", "fig", "bay", "box", "lime", "pine")
+
+
+class BatchEmbedder(WordEmbedder):
+    """Remembers how many texts it was given at a time."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.batches: list[int] = []
+
+    def embed_passages(self, texts: list[str]) -> FloatMatrix:
+        self.batches.append(len(texts))
+        return super().embed_passages(texts)
 
 
 def test_an_upload_becomes_findable_and_then_ready(settings: Settings, caplog: pytest.LogCaptureFixture) -> None:
@@ -199,6 +215,28 @@ def test_embedding_gives_way_while_an_answer_streams(settings: Settings) -> None
         streaming.set()
         later = library.add("b.md", sections("garden"))
         library.wait_for(later, "ready")
+
+
+def test_passages_are_embedded_one_by_one_where_someone_asks(settings: Settings) -> None:
+    """A question that comes meanwhile shares the cores with one passage, not with eight."""
+    streaming = threading.Event()
+    streaming.set()
+    embedder = BatchEmbedder()
+    with IngestLibrary(settings, embedder=embedder, busy=streaming.is_set).start() as library:
+        library.add("a.md", sections(*WORDS))
+        until(lambda: embedder.batches != [], "the first one did not wait for ever")
+        streaming.clear()
+        library.settle()
+        assert embedder.batches == [1] * len(WORDS)
+
+
+def test_passages_are_embedded_by_the_batch_where_nobody_asks(settings: Settings) -> None:
+    """Each once, eight at a time."""
+    embedder = BatchEmbedder()
+    with IngestLibrary(settings, embedder=embedder).start() as library:
+        library.add("a.md", sections(*WORDS))
+        library.settle()
+    assert embedder.batches == [8, len(WORDS) - 8]
 
 
 def test_every_file_lets_a_turn_that_begins_go_first(settings: Settings, tmp_path: Path) -> None:
