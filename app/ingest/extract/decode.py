@@ -34,11 +34,23 @@ _NO_CHARSETS = frozenset({"utf-7", "idna", "punycode", "unicode-escape", "raw-un
 """Codecs of text that no page may ask for: in them plain words mean other ones."""
 
 _SAMPLE = 64 * 1024
+_BREAK = re.compile("[\x0b\x0c\x1c-\x1e\x85]")
+"""What ends a line or a page besides the usual (Unicode Standard Annex 14, classes BK and NL); without it words on both
+sides would be one."""
+_STRUCK_OVER = re.compile("[^\n\x08]\x08(?!_)|\x08_")
+"""How old programs print bold and underlined: a letter, a step back, and a letter over it."""
+_ZERO = re.compile("\x00{2,}|(?<!\x00[^\x00])\x00(?![^\x00]\x00)")
+"""A zero that parts two words. One behind every letter is how UTF-16 looks that was appended to another text."""
+_VISIBLE = re.compile("[^\\s\xad\u200b-\u200f\u2028-\u202e\u2060-\u2064\u2800\ufeff\ufffd]")
+_MIXED = "docent-mixed"
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
 _UNWANTED = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufeff]")
 _CONTROL_BYTES = bytes(set(range(32)) - set(b"\t\n\r\f\b\x1b"))
 _MULTI_BYTE = re.compile(rb"[\xc3-\xf4][\x80-\xbf]{1,3}")
 _HIGH = bytes(range(128, 256))
+_FIRST_HIGH, _FIRST_LEAD, _LAST_LETTER = 0x80, 0xC0, 0xFD
+"""Of cp1252: where signs begin, where letters begin, and the last one that is written: FE and FF are what storage that
+was erased reads as."""
 
 
 def is_binary(data: bytes) -> bool:
@@ -82,7 +94,16 @@ def normalise(text: str) -> str:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
     if "\x1b" in text:
         text = _ANSI.sub("", text)
-    return _UNWANTED.sub("", text)
+    if "\x08" in text:
+        text = _STRUCK_OVER.sub("", text)
+    if "\x00" in text:
+        text = _ZERO.sub(" ", text)
+    return _UNWANTED.sub("", _BREAK.sub("\n", text))
+
+
+def is_blank(text: str) -> bool:
+    """Whether a text shows nothing: white space, marks of direction and joining, characters that were lost."""
+    return _VISIBLE.search(text) is None
 
 
 def _candidates(data: bytes, declared: Sequence[str | None]) -> list[tuple[str, str]]:
@@ -118,10 +139,9 @@ def _wide_codec(sample: bytes) -> str | None:
 
 
 def _decode_legacy(data: bytes) -> tuple[str, str]:
-    text = data.decode("utf-8", "replace")
-    damaged = text.count("\ufffd")
-    if len(_MULTI_BYTE.findall(data)) >= 4 * damaged:
-        return normalise(text), "utf-8"
+    damaged = data.decode("utf-8", "replace").count("\ufffd")
+    if len(_MULTI_BYTE.findall(data)) >= 2 * damaged:
+        return normalise(data.decode("utf-8", _MIXED)), "utf-8"
     high = len(data) - len(data.translate(None, _HIGH))
     if high * 4 > len(data):
         guessed = _guess(data)
@@ -131,6 +151,30 @@ def _decode_legacy(data: bytes) -> tuple[str, str]:
         return normalise(data.decode("cp1252")), "cp1252"
     except UnicodeDecodeError:
         return normalise(data.decode("latin-1")), "latin-1"
+
+
+def _stray_byte(error: UnicodeError) -> tuple[str, int]:
+    """A byte that is no UTF-8 amid text that is: a line of another program, in cp1252. What is left of a character that
+    was cut is none: several bytes, the last one, or one that goes on with what is no character."""
+    if not isinstance(error, UnicodeDecodeError):
+        raise error
+    data, at = error.object, error.start
+    if error.end - at > 1 or error.end == len(data) or not (_is_letter(data[at]) or _is_sign(data, at)):
+        return "\ufffd", error.end
+    return data[at : at + 1].decode("cp1252", "replace"), error.end
+
+
+def _is_letter(byte: int) -> bool:
+    return _FIRST_LEAD <= byte <= _LAST_LETTER
+
+
+def _is_sign(data: bytes, at: int) -> bool:
+    """Whether a byte that goes on with a character stands where none has begun."""
+    is_after_ascii = at > 0 and data[at - 1] < _FIRST_HIGH
+    return data[at] < _FIRST_LEAD and is_after_ascii and not _FIRST_HIGH <= data[at + 1] < _FIRST_LEAD
+
+
+codecs.register_error(_MIXED, _stray_byte)
 
 
 def _guess(data: bytes) -> tuple[str, str] | None:

@@ -14,7 +14,7 @@ from pathlib import Path
 from app.ingest.blocks import Block, Extraction, shortened
 from app.ingest.errors import IngestError
 from app.ingest.extract.csv_table import extract_csv
-from app.ingest.extract.decode import decode
+from app.ingest.extract.decode import decode, is_blank
 from app.ingest.extract.html import extract_html
 from app.ingest.extract.markdown import extract_markdown
 from app.ingest.extract.pdf_lines import PageImage, PageLines
@@ -125,7 +125,7 @@ def _extract_text(data: bytes, family: Family, name: str, charset: str | None) -
     if family == "html":
         return extract_html(data, charset)
     text, encoding = decode(data, charset)
-    if not text.strip():
+    if is_blank(text):
         raise IngestError("empty")
     if family == "markdown":
         extraction = extract_markdown(text, encoding)
