@@ -11,6 +11,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from app.search import fulltext
+from app.search.fulltext import Match
 from app.search.query_embedder import Meaning
 from app.search.scope import VISIBLE, Scope, is_visible
 from app.search.vectors import Neighbour, VectorIndex
@@ -67,12 +68,12 @@ def located(session: Session, chunk_ids: Sequence[int], scope: Scope) -> dict[in
     return {chunk_id: rows[chunk_id] for chunk_id in chunk_ids if chunk_id in rows}
 
 
-def by_words(session: Session, expressions: Sequence[str], ceiling: float, scope: Scope) -> list[Candidate]:
-    """The chunks that fit the first of the full-text expressions that finds enough, or the last, best first, the first
-    of each text; their strength is a share of `ceiling`."""
+def by_words(session: Session, matches: Sequence[Match], ceiling: float, scope: Scope) -> list[Candidate]:
+    """The chunks that fit the first match that finds enough, or the last, best first, the first of each text; their
+    strength is a share of `ceiling`."""
     ids: dict[int, float] = {}
-    for expression in expressions:
-        ids = fulltext.search(session, expression, scope, BY_WORDS)
+    for match in matches:
+        ids = fulltext.search(session, match, scope, BY_WORDS)
         if len(ids) == BY_WORDS:
             break
     if not ids:

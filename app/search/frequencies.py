@@ -4,10 +4,12 @@ Owns that memory and when it is out of date. Called by `app.search.fulltext.weig
 library.
 
 The index counts a word by going through all chunks that hold it: 0.13 µs for each, 30 ms for a word of every passage of
-220,000. Words that common are few, and their counts hardly change.
+220,000. Words that common are few, and the share of the chunks they stand in hardly changes. While a library grows fast
+all of them are out of date with every second question: then a question renews one, the one that needs it most.
 """
 
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -21,6 +23,9 @@ COMMON = 4_000
 
 TOLERANCE = 0.02
 """Of the chunks, how many may have come and gone until a count is taken again; an idf moves by no more than this."""
+
+USABLE = 0.2
+"""Until when a count may wait for its turn to be taken again, by the same measure."""
 
 KEPT = 20_000
 """Words remembered at most, which is some megabytes; then all are forgotten."""
@@ -37,11 +42,16 @@ class _Counted:
     total: int
     newest: int
 
-    def holds(self, total: int, newest: int) -> bool:
-        """Whether few enough chunks have come and gone since. Ids are never used twice."""
+    def drift(self, total: int, newest: int) -> float:
+        """How many chunks have come and gone since, as a share of them; infinite where that can't be told. Ids are
+        never used twice."""
         added = newest - self.newest
         removed = added - (total - self.total)
-        return added >= 0 and removed >= 0 and added + removed <= TOLERANCE * self.total
+        return (added + removed) / self.total if self.total and added >= 0 and removed >= 0 else math.inf
+
+    def now(self, total: int) -> int:
+        """The count, if the word stands in as large a share of what came and went as of the rest."""
+        return round(self.chunks * total / self.total)
 
 
 class Frequencies:
@@ -54,8 +64,11 @@ class Frequencies:
         """In how many of the index's `total` chunks each of `stems` stands; those that stand nowhere are left out."""
         newest = int(_NEWEST.rows(session, {})[0][0] or 0)
         remembered = {stem: counted for stem in stems if (counted := self._common.get(stem)) is not None}
-        found = {stem: counted.chunks for stem, counted in remembered.items() if counted.holds(total, newest)}
-        asked = [stem for stem in stems if stem not in found]
+        drift = {stem: counted.drift(total, newest) for stem, counted in remembered.items()}
+        asked = [stem for stem in stems if drift.get(stem, math.inf) > USABLE]
+        outdated = [] if asked else sorted((stem for stem in drift if drift[stem] > TOLERANCE), key=drift.__getitem__)
+        asked += outdated[-1:]
+        found = {stem: counted.now(total) for stem, counted in remembered.items() if stem not in asked}
         if not asked:
             return found
         for row in _COUNTS.rows(session, {"stems": json.dumps(asked)}):

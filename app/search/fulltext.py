@@ -26,6 +26,10 @@ POSTINGS = (4_000, 8_000)
 up. Common words cost most and tell least: on SciFact (5,825 chunks) and the homelab questions 4,000 find as well as
 6,000 or 20,000 once vectors join in, 3,000 don't; a row costs 1.5 µs."""
 
+RANKED = 8_000
+"""Rows that a query ranks at most: where even its rarest word stands in more, one row in two, three… is. A document's
+passages follow each other, so each document keeps its chance; what such a word tells is little, and vectors join in."""
+
 NARROWING = 0.5
 """Share of the chunks in which a term may stand at most if asking for it, too, is to leave many out."""
 
@@ -146,9 +150,17 @@ def weigh(session: Session, terms: Sequence[Term], total: int, frequencies: Freq
     ]
 
 
-def match_expressions(terms: Sequence[WeightedTerm], total: int) -> list[str]:
-    """The FTS5 expressions of a question, to be tried until one finds enough; every term is quoted, so nothing in them
-    is an operator. None when no term stands in any chunk.
+@dataclass(frozen=True, slots=True)
+class Match:
+    """An FTS5 expression, and that it may rank only every so manieth row it fits."""
+
+    expression: str
+    step: int = 1
+
+
+def matches(terms: Sequence[WeightedTerm], total: int) -> list[Match]:
+    """What a question asks the index, to be tried until one finds enough; every term is quoted, so nothing in it is an
+    operator. None when no term stands in any chunk.
 
     The last is any of its rarest terms. Where the rarest one alone stands in more rows than may be touched, it is asked
     for together with others first, as many as make it rare: they tell which of those rows are the best, and a row that
@@ -160,23 +172,29 @@ def match_expressions(terms: Sequence[WeightedTerm], total: int) -> list[str]:
     postings, budget = 0, min(max(total // 5, POSTINGS[0]), POSTINGS[1])
     chosen: list[WeightedTerm] = []
     for weighted in known:
-        postings += weighted.chunks
-        if chosen and (postings > budget or len(chosen) == MATCH_TERMS):
+        if chosen and (postings + weighted.chunks > budget or len(chosen) == MATCH_TERMS):
             break
+        postings += weighted.chunks
         chosen.append(weighted)
-    together = _together(known, total, budget)
-    return [*([_joined(together, " AND ")] if len(together) > 1 else []), _joined(chosen, " OR ")]
+    together, rows = _together(known, total, budget)
+    narrowed = [Match(_joined(together, " AND "), _step(rows))] if len(together) > 1 else []
+    return [*narrowed, Match(_joined(chosen, " OR "), _step(postings))]
 
 
-def _together(known: Sequence[WeightedTerm], total: int, budget: int) -> list[WeightedTerm]:
-    """The rarest term, and those that narrow it down to `budget` rows if each stood by chance where it does."""
+def _step(rows: float) -> int:
+    return max(1, math.ceil(rows / RANKED))
+
+
+def _together(known: Sequence[WeightedTerm], total: int, budget: int) -> tuple[list[WeightedTerm], float]:
+    """The rarest term, and those that narrow it down to `budget` rows if each stood by chance where it does; and how
+    many rows that would be."""
     together, rows = [known[0]], float(known[0].chunks)
     for weighted in known[1:]:
         if rows <= budget or weighted.chunks > NARROWING * total:
             break
         together.append(weighted)
         rows *= weighted.chunks / total
-    return together
+    return together, rows
 
 
 def _joined(terms: Sequence[WeightedTerm], operator: str) -> str:
@@ -212,20 +230,24 @@ def _is_misspelt(session: Session, missing: WeightedTerm) -> bool:
     return bool(_BEGINNING_WITH.rows(session, {"first": begins, "last": begins + chr(0x10FFFF)}))
 
 
-def search(session: Session, expression: str, scope: Scope, limit: int) -> dict[int, float]:
-    """Ids of the visible chunks that fit `expression` with their BM25, best first, at most `limit`."""
-    values = {"expression": expression, "most": limit, **scope.parameters()}
+def search(session: Session, match: Match, scope: Scope, limit: int) -> dict[int, float]:
+    """Ids of the visible chunks that fit with their BM25, best first, at most `limit`. All rows are ranked where a part
+    of the library is asked, or where too few of the others are visible."""
+    values = {"expression": match.expression, "most": limit, **scope.parameters()}
     if scope.filters == EVERYWHERE:
-        rows = _SEARCH.rows(session, {**values, "reach": limit * REACH})
+        rows = _SEARCH.rows(session, {**values, "reach": limit * REACH, "step": match.step})
         if len(rows) == limit:
             return {row.id: -row.bm25 for row in rows}
-    return {row.id: -row.bm25 for row in _SEARCH.rows(session, {**values, "reach": _ALL})}
+    return {row.id: -row.bm25 for row in _SEARCH.rows(session, {**values, "reach": _ALL, "step": 1})}
 
 
 _ALL = -1
 _BEST = (
     select(_FTS.c.rowid.label("id"), literal_column(f"bm25(chunks_fts, {COLUMN_WEIGHTS})", Float).label("bm25"))
-    .where(_FTS.c.chunks_fts.op("MATCH")(bindparam("expression", type_=String)))
+    .where(
+        _FTS.c.chunks_fts.op("MATCH")(bindparam("expression", type_=String)),
+        _FTS.c.rowid % bindparam("step", type_=Integer) == 0,
+    )
     .order_by(text("bm25"))
     .limit(bindparam("reach", type_=Integer))
     .subquery("best")

@@ -67,13 +67,13 @@ def by_words(session: Session, words: Words, frequencies: Frequencies, question:
     fragments = fragments_of(question)
     terms = fulltext.weigh(session, words.question_terms(fragments.rest), total, frequencies)
     idf = {term.term.stem: term.idf for term in terms}
-    expressions, ceiling = fulltext.match_expressions(terms, total), fulltext.ceiling(terms)
+    matches, ceiling = fulltext.matches(terms, total), fulltext.ceiling(terms)
     if not fragments:
-        found = candidates.by_words(session, expressions, ceiling, scope)
+        found = candidates.by_words(session, matches, ceiling, scope)
         return Worded(found, idf, fulltext.absence(session, terms, total), list(idf))
     parts = _look_up(session, fragments, terms, total)
     ceiling += fulltext.SATURATED * sum(gram.idf for gram in parts.grams)
-    found = candidates.by_words(session, expressions, ceiling, scope)
+    found = candidates.by_words(session, matches, ceiling, scope)
     absent = 0.0 if fragments.grams else fulltext.absence(session, terms, total)
     idf |= {gram.gram: gram.idf for gram in parts.grams}
     found = _with_parts(session, found, parts, ceiling, scope)

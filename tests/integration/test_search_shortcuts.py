@@ -4,6 +4,7 @@ import pytest
 from sqlalchemy.orm import Session
 
 from app.search import candidates, fulltext, grams
+from app.search.fulltext import Match
 from app.search.hits import EVERYWHERE, SearchFilters
 from app.search.hybrid import Searcher
 from app.search.scope import Scope
@@ -14,6 +15,7 @@ from tests.fake_embedder import WordEmbedder
 from tests.integration.search_library import add_document, add_user, embed_all
 
 OWN = 12
+BACKUP = Match('"backup"')
 
 
 @pytest.fixture
@@ -34,7 +36,7 @@ def crowded(database: Database) -> Database:
 @pytest.mark.parametrize("filters", [EVERYWHERE, SearchFilters(collections=(1,)), SearchFilters(path="own")])
 def test_other_peoples_better_passages_hide_none_of_ones_own(crowded: Database, filters: SearchFilters) -> None:
     """However many of them stand before, and best first."""
-    found = crowded.read(lambda session: fulltext.search(session, '"backup"', Scope(1, filters), candidates.BY_WORDS))
+    found = crowded.read(lambda session: fulltext.search(session, BACKUP, Scope(1, filters), candidates.BY_WORDS))
 
     assert len(found) == OWN
     assert list(found.values()) == sorted(found.values(), reverse=True)
@@ -45,12 +47,35 @@ def test_the_best_are_the_same_whether_all_are_ranked_or_some(crowded: Database)
     """Where many fit, those kept in order are the first of all."""
 
     def few(session: Session) -> dict[int, float]:
-        return fulltext.search(session, '"backup"', Scope(2), 50)
+        return fulltext.search(session, BACKUP, Scope(2), 50)
 
     def all_of_them(session: Session) -> dict[int, float]:
-        return fulltext.search(session, '"backup"', Scope(2), 300)
+        return fulltext.search(session, BACKUP, Scope(2), 300)
 
     assert list(crowded.read(few).items()) == list(crowded.read(all_of_them).items())[:50]
+
+
+def test_of_a_word_that_stands_nearly_everywhere_one_passage_in_three_is_ranked(crowded: Database) -> None:
+    """The best of those; every document that has three passages in a row keeps one."""
+
+    def best(session: Session) -> dict[int, float]:
+        return fulltext.search(session, Match(BACKUP.expression, 3), Scope(2), 50)
+
+    found = crowded.read(best)
+    assert len(found) == 50
+    assert {chunk_id % 3 for chunk_id in found} == {0}
+    assert list(found.values()) == sorted(found.values(), reverse=True)
+
+
+@pytest.mark.parametrize("scope", [Scope(1), Scope(1, SearchFilters(collections=(1,)))])
+def test_all_are_ranked_where_too_few_of_some_are_visible(crowded: Database, scope: Scope) -> None:
+    """Somebody else's passages, or a part of the library."""
+
+    def by_step(session: Session, step: int) -> dict[int, float]:
+        return fulltext.search(session, Match(BACKUP.expression, step), scope, 100)
+
+    everything = crowded.read(lambda session: by_step(session, 1))
+    assert crowded.read(lambda session: by_step(session, 5)) == everything
 
 
 def test_nearest_passages_of_others_hide_none_of_ones_own(crowded: Database) -> None:

@@ -40,14 +40,34 @@ def test_what_stands_nowhere_is_left_out(library: Database) -> None:
 
 
 def test_a_common_word_is_counted_again_once_enough_has_changed(library: Database) -> None:
-    """Two of a hundred chunks that came and went, together; a rare one is counted every time."""
+    """Two of a hundred chunks that came and went, together; until then it is taken to stand in as large a share of
+    what came. A rare one is counted every time."""
     frequencies = Frequencies()
     counted(library, frequencies)
     few = int(TOLERANCE * (COMMON + 1)) - 1
     library.write(lambda session: add_document(session, "more.md", *(f"pump and valve {row}" for row in range(few))))
-    assert counted(library, frequencies) == {"pump": COMMON, "valv": 1 + few}
+    assert counted(library, frequencies) == {"pump": COMMON + few, "valv": 1 + few}
     library.write(lambda session: add_document(session, "one.md", "pump again", "and a pump"))
     assert counted(library, frequencies) == {"pump": COMMON + few + 2, "valv": 1 + few}
+
+
+def test_a_question_counts_one_word_again_where_all_are_out_of_date(library: Database) -> None:
+    """The one that needs it most, so that a library that grows fast slows no question; far out of date, all."""
+    frequencies, stems = Frequencies(), ["pump", "yard"]
+
+    def count() -> dict[str, int]:
+        return library.read(lambda session: frequencies.counts(session, stems, fulltext.size(session)))
+
+    def grow(*texts: str) -> None:
+        library.write(lambda session: add_document(session, f"{texts[0]}.md", *texts))
+
+    assert count() == {"pump": COMMON, "yard": COMMON}
+    grow(*(f"valve {row}" for row in range(EACH)))
+    exact, estimate = COMMON, round(COMMON * (COMMON + 1 + EACH) / (COMMON + 1))
+    assert sorted(count().values()) == [exact, estimate]
+    assert sorted(count().values()) == [exact, exact]
+    grow(*(f"tap {row}" for row in range(EACH * 2)))
+    assert count() == {"pump": COMMON, "yard": COMMON}
 
 
 def test_what_is_exchanged_counts_twice(library: Database) -> None:

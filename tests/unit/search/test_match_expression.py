@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.search.fulltext import MATCH_TERMS, WeightedTerm, match_expressions
+from app.search.fulltext import MATCH_TERMS, RANKED, Match, WeightedTerm, matches
 from app.search.words import Term, Words
 
 WORDS = Words()
@@ -17,7 +17,7 @@ BUDGET = 6_000
 
 def match_expression(terms: list[WeightedTerm], total: int) -> str | None:
     """The one that is asked if the others find too little."""
-    return next(reversed(match_expressions(terms, total)), None)
+    return next((match.expression for match in reversed(matches(terms, total))), None)
 
 
 def weighted(word: str, chunks: int) -> WeightedTerm:
@@ -70,17 +70,32 @@ def test_one_term_that_is_too_common_is_asked_with_others_first() -> None:
     """As many as make it rare, the rarest of them; and alone where those find too little."""
     terms = [weighted("c", BUDGET * 2), weighted("a", BUDGET + 1), weighted("b", BUDGET * 2), weighted("d", TOTAL)]
 
-    assert match_expressions(terms, TOTAL) == ['"a" AND "c"', '"a"']
+    assert matches(terms, TOTAL) == [Match('"a" AND "c"'), Match('"a"')]
 
 
 def test_terms_that_stand_nearly_everywhere_narrow_nothing() -> None:
     """Asking for them, too, would only cost."""
-    assert match_expressions([weighted("a", BUDGET + 1), weighted("b", TOTAL * 2 // 3)], TOTAL) == ['"a"']
+    assert matches([weighted("a", BUDGET + 1), weighted("b", TOTAL * 2 // 3)], TOTAL) == [Match('"a"')]
 
 
 def test_terms_within_the_budget_are_asked_once() -> None:
     """Any of them, as ever."""
-    assert match_expressions([weighted("a", BUDGET), weighted("b", BUDGET)], TOTAL) == ['"a"']
+    assert matches([weighted("a", BUDGET), weighted("b", BUDGET)], TOTAL) == [Match('"a"')]
+
+
+@pytest.mark.parametrize(("chunks", "step"), [(RANKED, 1), (RANKED + 1, 2), (RANKED * 2, 2), (RANKED * 9 + 1, 10)])
+def test_of_a_word_that_stands_nearly_everywhere_not_every_row_is_ranked(chunks: int, step: int) -> None:
+    """So that no question costs more than so many rows."""
+    assert matches([weighted("a", chunks)], chunks + 1) == [Match('"a"', step)]
+
+
+def test_words_that_are_still_common_together_are_ranked_by_steps_too() -> None:
+    """As many rows as they would have if each stood by chance where it does."""
+    half = RANKED * 10
+    assert matches([weighted("a", half), weighted("b", half)], half * 2) == [
+        Match('"a" AND "b"', 5),
+        Match('"a"', 10),
+    ]
 
 
 def test_a_pasted_page_asks_for_its_rarest_terms() -> None:
