@@ -108,7 +108,7 @@ class Applying:
         due: list[jobs.NewJob] = []
         for row, hashed in found.renamed:
             _rename(session, row, hashed)
-            if not row.is_removed and _ending(row.path) != _ending(hashed.file.path):
+            if row.was_missed or (not row.is_removed and _ending(row.path) != _ending(hashed.file.path)):
                 due.append(_read_again(session, row, hashed, now))
         for row, hashed in found.touched:
             intake.note_file(session, row.id, mtime_ns=hashed.file.mtime_ns, bytes=hashed.file.bytes)

@@ -3,7 +3,8 @@
 Owns that comparison. Walking and opening are `app.ingest.folders`', judging a file `app.ingest.comparing`'s, writing
 `app.ingest.applying`'s, reading a document's text `app.ingest.pipeline`'s. Called by `app.ingest.folder_work`.
 
-A file is unchanged when size and time are; else its hash decides. A new path whose hash a vanished path had is that
+A file is unchanged when size and time are; else its hash decides. One that was away just when it was to be read, and is
+back, is read again. A new path whose hash a vanished path had is that
 document, renamed. A vanished document is deleted once two looks miss it and nothing is on the move; one that a person
 took out (a tombstone) stays out until its file's content changes. Pictures, archives and other binary files are
 counted, not listed; office formats nobody here reads yet are listed, since a person would look for them.
@@ -278,14 +279,14 @@ def _sort_in(look: _Look, row: intake.KnownFile | None, hashed: Hashed) -> None:
             found.fresh.append(hashed)
         else:
             found.renamed.append((was, hashed))
-    elif row.sha256 == hashed.sha256:
+    elif row.sha256 == hashed.sha256 and not row.was_missed:
         found.touched.append((row, hashed))
     else:
         found.changed.append((row, hashed))
 
 
 def _is_unchanged(row: intake.KnownFile | None, file: FoundFile) -> bool:
-    return row is not None and (row.bytes, row.mtime_ns) == (file.bytes, file.mtime_ns)
+    return row is not None and not row.was_missed and (row.bytes, row.mtime_ns) == (file.bytes, file.mtime_ns)
 
 
 def _is_unread(file: intake.KnownFile, found: Walk) -> bool:

@@ -34,7 +34,7 @@ class NewDocument:
 
 @dataclass(frozen=True, slots=True)
 class KnownFile:
-    """What the database knows of a file: enough to tell whether it changed."""
+    """What the database knows of a file: enough to tell whether it changed, or was only away when last read."""
 
     id: int
     path: str
@@ -43,6 +43,7 @@ class KnownFile:
     mtime_ns: int | None
     status: str
     is_removed: bool
+    was_missed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +68,7 @@ _KNOWN = (
     Document.bytes,
     Document.mtime_ns,
     Document.status,
+    Document.error,
     Document.deleted_at,
 )
 
@@ -294,4 +296,5 @@ def _known(row: Any) -> KnownFile:
         mtime_ns=row.mtime_ns,
         status=row.status,
         is_removed=row.deleted_at is not None,
+        was_missed=row.deleted_at is None and row.status == "failed" and row.error in ("vanished", "unreadable"),
     )

@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from app.clock import SystemClock
 from app.errors import NotFoundError
 from app.ingest import folders
 from app.ingest.errors import IngestError
 from app.settings import Settings
+from app.store import intake
 from tests.ingest_library import USER, IngestLibrary, assert_sound
 from tests.ingest_parts import CountingEmbedder, fill, found, sections, watch
 
@@ -94,6 +96,30 @@ def test_a_file_renamed_to_another_ending_is_read_as_what_it_is_called_now(setti
         assert now["prices.csv"].mime == "text/csv"
         assert "| apples | 3 |" in (library.detail(now["prices.csv"].id).text or "")
         assert found(library, "plums") == {ids["note.pdf"]}
+        assert_sound(library)
+
+
+@pytest.mark.parametrize("name", ["a.md", "b.md"])
+@pytest.mark.parametrize("reason", ["vanished", "unreadable"])
+def test_a_file_that_was_away_when_it_was_to_be_read_is_read_once_it_is_back(
+    settings: Settings, root: Path, name: str, reason: str
+) -> None:
+    """With the size and time it had, under its old name or another one; a file that is damaged is not tried again."""
+    fill(root, a=sections("apples"))
+    (root / "broken.pdf").write_text("no pdf")
+    with IngestLibrary(settings).start() as library:
+        collection_id = watch(library, root)
+        rows = {row.path: row for row in library.rows()}
+        missed = rows["a.md"].id
+        library.database.write(lambda session: intake.mark_failed(session, missed, reason, SystemClock().now()))
+        (root / "a.md").rename(root / name)
+        library.scan(collection_id)
+        library.settle()
+        after = {row.path: row for row in library.rows()}
+        assert (after[name].id, after[name].status, after[name].error) == (missed, "ready", None)
+        assert found(library, "apples") == {missed}
+        assert after["broken.pdf"] == rows["broken.pdf"]
+        assert library.scan(collection_id).result["unchanged"] == 2
         assert_sound(library)
 
 
