@@ -52,7 +52,7 @@ def test_passages_stand_with_their_words_marked_and_their_place(client: TestClie
     assert "<mark>retention</mark>" in page
     assert "<mark>Retention</mark>" in page
     assert re.search(r'href="/documents/\d+\?chunk=\d+#passage"', page)
-    assert "2 of 4 documents mention all the words" in page
+    assert re.search(r"\d passages, best first. All the words are in 2 of 4 documents\.", page)
     assert "lines" in page or "line " in page
 
 
