@@ -13,10 +13,13 @@ NAME_MAX_BYTES = 255
 PATH_MAX_CHARS = 1000
 FALLBACK = "unnamed"
 
-SkipReason = Literal["hidden", "secret", "tooling", "unsupported", "link", "special", "mount", "unreadable", "excluded"]
+SkipReason = Literal[
+    "hidden", "secret", "tooling", "unsupported", "link", "special", "mount", "unreadable", "excluded", "name", "deep"
+]
 """Why a folder's entry is not a document: a name with a leading dot; keys, passwords and the like; directories of
 version control and package managers; pictures, archives and other binary files; a symbolic link; a socket, device or
-pipe; another filesystem; no permission; the folder's own patterns."""
+pipe; another filesystem; no permission; the folder's own patterns; a name that is no text (not UTF-8); a directory
+below too many others."""
 
 _TOOLING = frozenset(
     {

@@ -124,6 +124,8 @@ def walk(
                     continue
                 if is_dir and depth < MAX_DEPTH:
                     pending.append((f"{folder}{name}/", depth + 1))
+                elif is_dir and within is None:
+                    found.skip("deep")
                 elif is_dir:
                     found.inner.append(f"{folder}{name}/")
     finally:
@@ -207,9 +209,11 @@ def _stat(handle: int, name: str, found: Walk) -> os.stat_result | None:
     try:
         name.encode()
         return os.stat(name, dir_fd=handle, follow_symlinks=False)
-    except (OSError, UnicodeEncodeError):
+    except UnicodeEncodeError:
+        found.skip("name")
+    except OSError:
         found.skip("unreadable")
-        return None
+    return None
 
 
 def _reason(path: str, info: os.stat_result, limits: _Limits) -> SkipReason | None:

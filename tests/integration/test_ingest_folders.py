@@ -3,13 +3,16 @@
 import os
 import socket
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
+from app.catalog import load_catalog
 from app.clock import SystemClock
 from app.errors import NotFoundError
 from app.ingest import folders
 from app.ingest.errors import IngestError
+from app.ingest.filenames import SkipReason
 from app.settings import Settings
 from app.store import intake
 from tests.ingest_library import USER, IngestLibrary, assert_sound
@@ -199,6 +202,29 @@ def test_links_and_special_files_are_never_followed(settings: Settings, root: Pa
         skipped = library.scan_state(watch(library, root)).result["skipped"]
         assert library.paths() == ["a.md"]
         assert skipped == {"link": 3, "special": 2}
+
+
+def test_a_name_that_is_no_text_and_a_folder_too_deep_are_counted_as_what_they_are(
+    settings: Settings, root: Path
+) -> None:
+    """Neither is read, and the folder's line says so: a name in another encoding, what lies below 64 folders."""
+    fill(root, a=sections("apples"))
+    Path(os.fsdecode(bytes(root) + b"/caf\xe9.md")).write_text("plums")
+    here = os.getcwd()
+    os.chdir(root)
+    try:
+        for _ in range(folders.MAX_DEPTH + 1):
+            os.mkdir("d")
+            os.chdir("d")
+        Path("b.md").write_text("pears")
+    finally:
+        os.chdir(here)
+    with IngestLibrary(settings).start() as library:
+        skipped = library.scan_state(watch(library, root)).result["skipped"]
+        assert library.paths() == ["a.md"]
+        assert skipped == {"name": 1, "deep": 1}
+        catalog = load_catalog()
+        assert all(catalog.has(f"library.skipped_{reason}") for reason in get_args(SkipReason))
 
 
 def test_a_file_swapped_for_a_link_after_the_walk_is_not_read(root: Path, tmp_path: Path) -> None:
