@@ -11,7 +11,7 @@ from fastapi.responses import RedirectResponse, Response
 
 from app.catalog import Catalog
 from app.edge.deps import Services, ServicesDep, UserDep
-from app.ingest.extract.language import UNKNOWN
+from app.ingest.extract.language import NO_LANGUAGE, UNKNOWN
 from app.search.builtin import BuiltinEmbedder
 from app.store import put_away, readings
 from app.store.engine import Session
@@ -58,7 +58,8 @@ def _counts(session: Session, user_id: int) -> list[tuple[str, int]]:
     """Documents by language while the English embedder is at work."""
     active = active_generation(session)
     is_english = active is not None and active.base_url is None and active.model == BuiltinEmbedder.model
-    return readings.languages(session, user_id) if is_english else []
+    told = readings.languages(session, user_id) if is_english else []
+    return [(code, count) for code, count in told if code not in NO_LANGUAGE]
 
 
 def hint_words(counts: Sequence[tuple[str, int]], catalog: Catalog) -> str:

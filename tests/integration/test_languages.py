@@ -58,6 +58,12 @@ def test_languages_are_told_apart(text: str, code: str) -> None:
     assert language_of(text) == code
 
 
+@pytest.mark.parametrize("text", ["deadbeef cafebabe 0x1f 0x2e " * 6, "k1 k2 k3 k4 k5 k6 k7 k8 k9 " * 12, "x" * 300])
+def test_figures_and_codes_are_no_language_of_their_own(text: str) -> None:
+    """What tells languages apart calls these one ("zxx"), which the hint would count among those it names."""
+    assert language_of(text) == UNKNOWN
+
+
 @pytest.mark.parametrize("text", ["", "12 13 14\n" * 100, "# Pump", "```\nfor pump in pumps: pump.start()\n```\n" * 20])
 def test_what_has_no_words_has_no_language(text: str) -> None:
     assert language_of(text) == UNKNOWN

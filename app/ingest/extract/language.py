@@ -20,6 +20,9 @@ _LEAST_LETTERS = 60
 UNKNOWN = "und"
 """ISO 639-2's word for undetermined."""
 
+NO_LANGUAGE = frozenset({"zxx", "mul", "mis"})
+"""Of ISO 639-2: nothing of a language, several, one without a code. `py3langid` says the first of figures and code."""
+
 _CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`|https?://\S+|<[^>\n]*>", re.S)
 _LETTERS = re.compile(r"[^\W\d_]")
 
@@ -31,7 +34,7 @@ def language_of(text: str) -> str:
     if letters < _LEAST_LETTERS and not (letters > 8 and not words.isascii()):
         return UNKNOWN
     code, _ = import_module("py3langid").classify(words)
-    return str(code)
+    return UNKNOWN if code in NO_LANGUAGE else str(code)
 
 
 def main() -> None:  # pragma: no cover - runs in a process of its own
