@@ -144,13 +144,15 @@ class _Page:
         return inline(0, len(joined))
 
     def _table(self, rows: Sequence[Span]) -> str:
-        """A Markdown table as one, its first row as heads; cells keep their offsets."""
+        """A Markdown table as one, its first row as heads; cells keep their offsets. A bar that is none of the table's
+        has a stroke before it, which is nothing to read."""
         lines: list[str] = []
         for number, row in enumerate(rows):
             if number == 1:
                 continue
             name = "td" if number else "th"
-            cells = "".join(f"<{name}>{self.words([cell])}</{name}>" for cell in self._cells(*row))
+            shown = (self.words([cell]).replace("\\|", "|") for cell in self._cells(*row))
+            cells = "".join(f"<{name}>{words}</{name}>" for words in shown)
             lines.append(f"<tr>{cells}</tr>")
         head, body = lines[0], "".join(lines[1:])
         return f'<div class="table-scroll" tabindex="0"><table><thead>{head}</thead><tbody>{body}</tbody></table></div>'

@@ -70,7 +70,7 @@ def test_cells_of_a_table_keep_their_offsets() -> None:
     text = "| `a` | b |\n|:--|--:|\n| one two | x \\| y"
     html = reader_html(text, "text/markdown", support=[(text.index("two"), text.index("two") + 3)])
     assert "<th><code><span>a</span></code></th><th>b</th>" in html
-    assert "<td>one <mark>two</mark></td><td>x \\| y</td>" in html
+    assert "<td>one <mark>two</mark></td><td>x | y</td>" in html
 
 
 def test_a_grid_of_restructured_text_is_shown_as_it_stands() -> None:
