@@ -9,6 +9,7 @@ from playwright.sync_api import expect
 
 from tests.e2e.citing_page import answered, write_documents
 from tests.e2e.conftest import OpenPage
+from tests.e2e.library_page import LibraryPage, write
 from tests.e2e.pages import ChatPage
 from tests.png import RULE, WASH, Pixels
 from tests.server import ServerProcess
@@ -117,6 +118,23 @@ def test_the_page_view_fits_a_phone(docent: ServerProcess, open_page: OpenPage, 
     assert box is not None
     assert box["x"] >= 0
     assert box["x"] + box["width"] <= 390
+    chat.has_no_sideways_scroll()
+
+
+def test_a_long_path_gives_way_before_the_way_back_does_on_a_phone(
+    docent: ServerProcess, open_page: OpenPage, files: list[Path], tmp_path: Path
+) -> None:
+    """The link to the library is read whole; the path is cut."""
+    chat = answered(docent, open_page, files, width=390, height=844)
+    library = LibraryPage(chat)
+    library.open()
+    name = "a-very-long-name-of-a-file-that-no-phone-shows-on-one-line-" * 3 + ".md"
+    library.add([write(tmp_path, name, "# Hinges\n\nOil them in spring.\n")])
+    chat.page.locator(".file a", has_text="a-very-long-name").first.click()
+    back, what = chat.page.locator(".reader-back"), chat.page.locator(".reader-what")
+    expect(back).to_contain_text("Library")
+    assert back.evaluate("link => link.scrollWidth <= link.clientWidth")
+    assert what.evaluate("line => line.scrollWidth > line.clientWidth")
     chat.has_no_sideways_scroll()
 
 
