@@ -9,10 +9,11 @@ import stat
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from importlib import import_module
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from app.ingest.blocks import Block, Extraction, shortened
 from app.ingest.errors import IngestError
+from app.ingest.extract import json_text
 from app.ingest.extract.csv_table import extract_csv
 from app.ingest.extract.decode import decode, is_blank
 from app.ingest.extract.html import extract_html
@@ -127,6 +128,8 @@ def _extract_text(data: bytes, family: Family, name: str, charset: str | None) -
     text, encoding = decode(data, charset)
     if is_blank(text):
         raise IngestError("empty")
+    if PurePosixPath(name.lower()).suffix in json_text.SUFFIXES:
+        text = json_text.with_letters(text)
     if family == "markdown":
         extraction = extract_markdown(text, encoding)
     elif family == "rst":
