@@ -129,8 +129,8 @@ class Embedding:
             some = ids[start : start + QUEUE_AT_ONCE]
 
             def work(session: Session, some: list[int] = some) -> None:
-                intake.mark_embedding(session, some)
-                jobs.enqueue(session, [jobs.embed_job(document_id) for document_id in some], self._clock.now())
+                there = intake.mark_embedding(session, some)  # others went or changed since they were listed
+                jobs.enqueue(session, [jobs.embed_job(document_id) for document_id in there], self._clock.now())
 
             self._database.write(work)
 

@@ -222,10 +222,10 @@ def mark_ready(session: Session, document_ids: Sequence[int], generation_id: int
     return set(session.scalars(select(Document.id).where(*embedding)))
 
 
-def mark_embedding(session: Session, document_ids: Sequence[int], error: str | None = None) -> None:
-    """Searchable by words, its vectors still to come; `error` says why they wait."""
+def mark_embedding(session: Session, document_ids: Sequence[int], error: str | None = None) -> list[int]:
+    """Searchable by words, vectors still to come; `error` says why they wait. The ids of those that are (still) so."""
     query = update(Document).where(Document.id.in_(document_ids), Document.status.in_(("embedding", "ready")))
-    session.execute(query.values(status="embedding", error=error))
+    return list(session.scalars(query.values(status="embedding", error=error).returning(Document.id)))
 
 
 def keep_text(session: Session, document_id: int) -> None:
