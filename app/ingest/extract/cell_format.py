@@ -4,6 +4,7 @@ Called by `xlsx`. Decimals, percent, units and dates follow the cell's format; t
 of other languages group them otherwise and nobody searches for them that way, and dates are written as in ISO 8601.
 """
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -74,6 +75,8 @@ def shown(raw: str, code: str, *, from_1904: bool = False) -> str:
     try:
         value = float(raw)
     except ValueError:
+        return raw
+    if not math.isfinite(value):
         return raw
     shape = _shape(code)
     if shape.kind == "number":

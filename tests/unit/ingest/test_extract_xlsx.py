@@ -193,6 +193,10 @@ def test_a_workbook_that_declares_entities_is_refused(path: Path, part: str) -> 
         ("61", "d mmm yyyy", "1900-03-01"),
         ("99999999", "yyyy-mm-dd", "99999999"),
         ("3", '"Day; "0', "Day; 3"),
+        ("1e999", "General", "1e999"),
+        ("-INF", "0.00", "-INF"),
+        ("NaN", "0%", "NaN"),
+        ("nan", "yyyy-mm-dd", "nan"),
     ],
 )
 def test_numbers_are_written_as_a_reader_sees_them(raw: str, code: str, text: str) -> None:
