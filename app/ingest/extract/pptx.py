@@ -1,4 +1,4 @@
-"""Presentations: a slide is a page, its title a heading; lists, tables, diagrams' words and the speaker's notes.
+"""Presentations: a slide is a page, its title a heading; lists, tables, numbers of charts, diagrams' words and notes.
 
 Every title has the same level, so that no passage holds two slides and each is cited with its own.
 
@@ -11,6 +11,7 @@ from xml.etree.ElementTree import Element
 
 from app.ingest.blocks import Extraction
 from app.ingest.errors import IngestError
+from app.ingest.extract.chart import chart_blocks
 from app.ingest.extract.found import Found, assembled, heading
 from app.ingest.extract.package import Package, attribute, child, local, open_package, reference, under
 from app.ingest.extract.tables import row_of, table_blocks
@@ -144,10 +145,14 @@ def _text_blocks(shape: Element, page: int, *, is_listed: bool) -> Iterator[Foun
 
 
 def _frame(package: Package, frame: Element, targets: dict[str, str], page: int) -> Iterator[Found]:
-    """A table's rows, or the words of a diagram, which stand in a part of its own."""
+    """A table's rows, or the numbers of a chart or the words of a diagram, which stand in parts of their own."""
     for table in under(frame, "tbl"):
         rows = ([" ".join(_joined(cell)) for cell in row if local(cell) == "tc"] for row in under(table, "tr"))
         yield from table_blocks((row_of(row) for row in rows), page)
+    for mark in under(frame, "chart"):
+        part = targets.get(reference(mark), "")
+        if part in package.names:
+            yield from chart_blocks(package.tree(part), page)
     for mark in under(frame, "relIds"):
         part = targets.get(reference(mark, "dm"), "")
         if part in package.names:

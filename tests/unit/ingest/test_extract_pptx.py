@@ -1,5 +1,6 @@
 """Presentations: a slide is a page, and everything a viewer or the speaker can read on it is there."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -47,6 +48,42 @@ def test_tables_notes_and_diagrams_are_read(path: Path) -> None:
         "# Slide 1\n\n| Service | MB |\n| --- | --- |\n| wiki | 190 |\n\n- Plan\n- Plan\n\nNotes: say it slowly"
     )
     assert read(made).title == ""
+
+
+def series(name: str, *values: str, code: str = "General", across: Sequence[str] = ()) -> str:
+    points = "".join(f'<c:pt idx="{at}"><c:v>{value}</c:v></c:pt>' for at, value in enumerate(values) if value)
+    names = "".join(f'<c:pt idx="{at}"><c:v>{value}</c:v></c:pt>' for at, value in enumerate(across))
+    return (
+        f'<c:ser><c:tx><c:strRef><c:strCache><c:pt idx="0"><c:v>{name}</c:v></c:pt></c:strCache></c:strRef></c:tx>'
+        f"<c:cat><c:strRef><c:strCache>{names}</c:strCache></c:strRef></c:cat>"
+        f"<c:val><c:numRef><c:numCache><c:formatCode>{code}</c:formatCode>{points}</c:numCache></c:numRef></c:val></c:ser>"
+    )
+
+
+def charted(path: Path, inside: str) -> str:
+    mark = '<p:graphicFrame><c:chart xmlns:c="urn:c" r:id="r1"/></p:graphicFrame>'
+    part = f"<c:chartSpace xmlns:c='urn:c' {DRAWING}><c:chart>{inside}</c:chart></c:chartSpace>"
+    related = {1: {"r1": "chart ../charts/c1.xml"}}
+    return read(deck(path, shape("T", "title") + mark, related=related, ppt__charts__c1=part)).text
+
+
+def test_a_chart_is_read_as_its_title_and_its_numbers(path: Path) -> None:
+    """A column for each series, as the numbers are shown; what a series leaves out is empty."""
+    words = "<a:p><a:r><a:t>Power</a:t></a:r><a:r><a:t> used</a:t></a:r></a:p>"
+    title = f"<c:title><c:tx><c:rich>{words}</c:rich></c:tx></c:title>"
+    bars = series("2025", "0.25", "0.5", code="0%", across=("May", "June")) + series("2026", "", "12", across=("May",))
+
+    assert charted(path, f"{title}<c:plotArea><c:barChart>{bars}</c:barChart></c:plotArea>") == (
+        "# T\n\nPower used\n\n|  | 2025 | 2026 |\n| --- | --- | --- |\n| May | 25% |  |\n| June | 50% | 12 |"
+    )
+
+
+@pytest.mark.parametrize("value", ["1e999", "NaN", "-INF", "x"])
+def test_a_number_that_is_none_is_shown_as_it_is_kept(path: Path, value: str) -> None:
+    """It costs the others nothing."""
+    text = charted(path, series("a", "1", value, across=("p", "q")) + "<c:ser/>")
+
+    assert text.endswith(f"| p | 1 |\n| q | {value} |")
 
 
 def test_groups_and_alternatives_are_read_once(path: Path) -> None:
