@@ -5,7 +5,7 @@ No database and no request here; every string comes from the catalog that is pas
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from urllib.parse import urlencode
 
@@ -77,16 +77,16 @@ def file_row(
         name=name,
         title=title,
         collection=plain_name(row.collection),
-        status=row.status,
-        words=status_words(row, stage, catalog),
+        status=pictures.instead or row.status,
+        words=pictures.words if pictures.instead else status_words(row, stage, catalog),
         passages=catalog.number(row.chunks) if row.chunks else "–",
         size=catalog.size(row.bytes),
         added=catalog.when(row.created_at, now),
-        reason=reason_words(row, catalog, upload_max_mb=upload_max_mb),
-        retry=row.status == "failed",
+        reason="" if pictures.instead else reason_words(row, catalog, upload_max_mb=upload_max_mb),
+        retry=row.status == "failed" and not pictures.instead,
         working=row.status in WORKING or pictures.working,
         fingerprint=fingerprint(row, stage) + pictures.state,
-        ocr=pictures,
+        ocr=replace(pictures, words="") if pictures.instead else pictures,
     )
 
 

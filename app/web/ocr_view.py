@@ -4,6 +4,7 @@ Used by `app.web.library_rows`.
 """
 
 from dataclasses import dataclass
+from typing import Literal
 
 from app.catalog import Catalog
 from app.ingest.progress import Stage
@@ -14,13 +15,16 @@ from app.store.readings import NO_TEXT, ReadingRow
 @dataclass(frozen=True, slots=True)
 class OcrView:
     """`badges` are facts. `words` is a sentence beside the reason, empty where there is nothing to say; `offer` whether
-    the pictures can be asked to be read; `working` whether that is going on; `state` changes with all of these."""
+    the pictures can be asked to be read; `working` whether that is going on; `state` changes with all of these.
+    `instead`: a file of nothing but pictures that is being read has not failed, it waits or is read; `words` is its
+    status then."""
 
     badges: tuple[str, ...] = ()
     words: str = ""
     offer: bool = False
     working: bool = False
     state: str = ""
+    instead: Literal["queued", "parsing"] | None = None
 
 
 NO_PICTURES = OcrView()
@@ -32,7 +36,10 @@ def ocr_view(
     """The view of a row; `available` is whether the machine can recognise text at all."""
     badges = _badges(row, reading, catalog)
     if reading.ocr == "asked":
-        return OcrView(badges, _progress(reading, stage, catalog), working=True, state=_state(reading, stage))
+        has_failed = row.status == "failed"
+        words, is_read = _progress(reading, stage, catalog, "library.status_ocr" if has_failed else "library.ocr")
+        instead = ("parsing" if is_read else "queued") if has_failed else None
+        return OcrView(badges, words, working=True, state=_state(reading, stage), instead=instead)
     if not _has_pictures(row):
         return OcrView(badges)
     if not available:
@@ -59,12 +66,13 @@ def _badges(row: DocumentRow, reading: ReadingRow, catalog: Catalog) -> tuple[st
     return tuple(badges)
 
 
-def _progress(reading: ReadingRow, stage: Stage | None, catalog: Catalog) -> str:
+def _progress(reading: ReadingRow, stage: Stage | None, catalog: Catalog, key: str) -> tuple[str, bool]:
+    """How far it is, in words whose keys begin with `key`, and whether it has begun."""
     if stage is not None and stage.name == "recognising" and stage.page and stage.pages:
-        return catalog.t("library.ocr_page", page=stage.page, pages=stage.pages)
+        return catalog.t(f"{key}_page", page=stage.page, pages=stage.pages), True
     if reading.recognised:
-        return catalog.t("library.ocr_so_far", n=reading.recognised)
-    return catalog.t("library.ocr_waiting")
+        return catalog.t(f"{key}_so_far", n=reading.recognised), True
+    return catalog.t(f"{key}_waiting"), False
 
 
 def _state(reading: ReadingRow, stage: Stage | None) -> str:

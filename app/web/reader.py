@@ -57,6 +57,7 @@ def reader_page(
     figure = None
     if views is not None and views.current == "page":
         figure = reader_pages.figure(services, user_id, opened, asked)
+    file = _file_row(opened.document, services)
     lost = opened.source.get("quote", "") if opened.source is not None and opened.place is None else ""
     return render_page(
         services,
@@ -64,7 +65,7 @@ def reader_page(
         user_id,
         "reader/page.html",
         place="library",
-        row=_file_row(opened.document, services),
+        row=file,
         body=None if figure is not None and figure.src else _body(opened.document, opened.place, citation),
         views=views,
         figure=figure,
@@ -72,7 +73,7 @@ def reader_page(
         right=opened.right,
         lost_quote=lost,
         facts=reader_view.facts(row, services.catalog, services.clock.now()),
-        settled=row.status not in library_view.WORKING,
+        settled=not file.working,
         titled=reader_view.begins_with_title(text or "", row.title),
     )
 
@@ -85,8 +86,9 @@ def reader_state(document_id: RowId, services: ServicesDep, user_id: UserDep) ->
         NotFoundError: when it was removed meanwhile.
     """
     detail = services.database.read(lambda session: documents.get_document(session, user_id, document_id))
-    response = render_fragment(services, "reader/_state.html", row=_file_row(detail, services))
-    if detail.text or detail.row.status not in library_view.WORKING:
+    file = _file_row(detail, services)
+    response = render_fragment(services, "reader/_state.html", row=file)
+    if detail.text or not file.working:
         response.headers["HX-Refresh"] = "true"
     return response
 
@@ -106,5 +108,7 @@ def _body(document: DocumentDetail, place: Place | None, citation: Citation | No
 
 
 def _file_row(detail: DocumentDetail, services: Services) -> library_view.FileRow:
-    """In work only while the document itself is: what is looked at again meanwhile changes nothing that is shown."""
-    return replace(file_row(services, detail.row), working=detail.row.status in library_view.WORKING)
+    """In work only while there is no text to show yet: what is looked at again meanwhile changes nothing that is
+    shown."""
+    file = file_row(services, detail.row)
+    return replace(file, working=file.status in library_view.WORKING)

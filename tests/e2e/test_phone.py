@@ -9,6 +9,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.e2e.citing_page import QUESTION, write_documents
+from tests.e2e.library_page import LibraryPage, payload
 from tests.e2e.pages import ChatPage
 from tests.server import ServerProcess
 
@@ -148,3 +149,14 @@ def test_the_way_back_from_a_citation_ends_in_an_ellipsis_where_it_is_cut(
     phone.page.set_viewport_size({"width": 390, "height": 844})
     assert style == ["block", "ellipsis"]
     assert back.evaluate("one => one.getBoundingClientRect().height") == HIGH
+
+
+def test_what_ends_the_box_of_a_failed_file_is_no_wider_than_its_word(phone: ChatPage) -> None:
+    """It stands at the end of its line, as Pause does while files are added."""
+    phone.page.goto("/library")
+    LibraryPage(phone).add([payload("bare.md", "")])
+    phone.page.wait_for_function("""() => {
+      const hide = document.querySelector(".adding-line > button");
+      const [box, line] = [hide, hide?.parentElement].map((one) => one?.getBoundingClientRect());
+      return hide && box.width < 80 && Math.abs(box.right - line.right) < 1;
+    }""")

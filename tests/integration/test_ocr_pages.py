@@ -12,6 +12,7 @@ from app.ingest.progress import Stage
 from app.settings import Settings
 from app.store.documents import DocumentRow
 from app.store.readings import ReadingRow
+from app.web.library_view import file_row
 from app.web.ocr_view import OcrView, ocr_view
 from tests.library_api import documents, serving, settle, upload
 from tests.scanned_pdf import fake_tesseract, write_scan
@@ -81,6 +82,25 @@ def test_work_says_how_far_it_is(reading: ReadingRow, stage: Stage | None, words
     assert (shown.words, shown.working, shown.offer) == (words, True, False)
 
 
+@pytest.mark.parametrize(
+    ("stage", "status", "words"),
+    [
+        (None, "queued", "Waiting to be read with OCR"),
+        (Stage("recognising", 1, 2), "parsing", "Reading with OCR, page 1 of 2"),
+    ],
+)
+def test_a_file_of_pictures_that_is_being_read_has_not_failed(stage: Stage | None, status: str, words: str) -> None:
+    """Its status says what is done, in place of the failure, its reason and another try of what can't work."""
+    failed = document(status="failed", error="no_text", mime="", pages=None, empty_pages=(), chunks=0)
+    catalog = load_catalog()
+    ocr = ocr_view(failed, ReadingRow("asked"), catalog, available=True, stage=stage)
+    row = file_row(failed, catalog, NOW, upload_max_mb=1, stage=stage, ocr=ocr)
+    assert (row.status, row.words, row.working, row.retry) == (status, words, True, False)
+    assert (row.reason, row.ocr.words, row.ocr.offer) == ("", "", False)
+    shown = file_row(failed, catalog, NOW, upload_max_mb=1, ocr=view(failed))
+    assert (shown.status, shown.retry, shown.ocr.offer) == ("failed", True, True)
+
+
 def test_every_step_of_the_work_changes_the_row() -> None:
     steps = [Stage("recognising", page, 9) for page in (1, 2)]
     assert len({view(document(), ReadingRow("asked"), at=step).state for step in steps}) == 2
@@ -113,6 +133,7 @@ def test_a_scan_is_read_from_the_page(settings: Settings, tmp_path: Path, monkey
         page = client.get("/library").text
         assert page.count("Read it with OCR") == 2
         second, first = sorted(row["id"] for row in documents(client))
+        assert f'action="/ui/documents/{first}/ocr?back=reader"' in client.get(f"/documents/{first}").text
         row = client.post(f"/ui/documents/{first}/ocr", headers={"HX-Request": "true"})
         assert "with OCR" in row.text
         assert row.headers["HX-Trigger"] == "library-work"
