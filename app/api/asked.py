@@ -10,14 +10,16 @@ from datetime import date
 from typing import Any
 
 from app.api.chip_reading import ChipReader, Found, Remark
+from app.api.document_meant import name_of_several
 from app.catalog import Catalog
 from app.rag.chips import Chip, in_words, searched_text
 from app.rag.follow_ups import leans
+from app.rag.intents import WholeDocument, read_intent
 from app.rag.prompts import PastTurn
 from app.store import naming
 from app.store.engine import Session
 from app.store.naming import NamedDocument
-from app.store.scope import SearchFilters
+from app.store.scope import Scope, SearchFilters
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,15 +56,20 @@ def read_asked(
     if not own.chips and not own.remarks and leans(question):
         found = _carried(history, earlier)
     requested = naming.documents_of(session, user_id, (scope.documents or ())[: naming.NAMED_MAX])
+    plain, filters = in_words(question, own.chips), reader.filters(found)
+    named = found.documents or tuple(requested)
     return Asked(
-        question_plain=in_words(question, own.chips),
+        question_plain=plain,
         query=searched_text(question, own.chips),
-        filters=reader.filters(found),
-        named_documents=found.documents or tuple(requested),
+        filters=filters,
+        named_documents=named,
         chips=found.chips,
         past=_talk(history, earlier, searched_text),
         history=_talk(history, earlier, in_words),
-        remarks=(*found.remarks, *_not_ready(found.documents or requested)),
+        remarks=(
+            *found.remarks,
+            *(_not_ready(named) if named else _ambiguous(session, Scope(user_id, filters), plain)),
+        ),
     )
 
 
@@ -120,6 +127,13 @@ def _talk(
     return tuple(
         PastTurn(text_of(turn.question, found.chips), turn.answer) for turn, found in zip(history, earlier, strict=True)
     )
+
+
+def _ambiguous(session: Session, scope: Scope, question: str) -> list[Remark]:
+    """Says that what a question wants the whole of is the name of several documents, so that it is none of them."""
+    intent = read_intent(question)
+    found = name_of_several(session, scope, intent) if isinstance(intent, WholeDocument) else None
+    return [] if found is None else [Remark("name_of_several", *found)]
 
 
 def _not_ready(documents: Sequence[NamedDocument]) -> list[Remark]:

@@ -2,7 +2,8 @@
 that was talked about.
 
 Owns how sure one has to be: exactly one document has to fit, by its whole name or, for names of two words and more, as
-the only one whose title holds them. What fits none or several is no document. Called by `app.api.turn_whole`.
+the only one whose title holds them. What fits none or several is no document; of how many documents a name is the name
+is told, so that it can be said. Called by `app.api.turn_whole` and `app.api.asked`.
 """
 
 import re
@@ -52,6 +53,17 @@ def document_meant(
     else:
         found = _talked_about(session, scope.user_id, chat) if intent.is_bare and chat is not None else None
     return None if found is None else Meant(found, whole=True)
+
+
+def name_of_several(session: Session, scope: Scope, intent: WholeDocument) -> tuple[str, int] | None:
+    """The name that a question calls its document by and how many documents have it, None unless there are several."""
+    if any(_called(session, scope, name) is not None for name in intent.names):
+        return None
+    for variant in (variant for name in intent.names for variant in _variants(name)):
+        _, total = naming.documents_called(session, scope.user_id, variant, scope.filters.collections)
+        if total:
+            return (variant, total) if total > 1 else None
+    return None
 
 
 def _is_about(session: Session, scope: Scope, intent: WholeDocument, document_id: int) -> bool:

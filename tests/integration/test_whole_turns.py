@@ -172,6 +172,23 @@ def test_what_names_no_document_or_several_is_an_ordinary_question(library: Sett
     assert turn.numbers["searched"]
 
 
+def test_a_name_of_several_documents_is_said_with_the_way_to_choose(library: Settings) -> None:
+    """Beside the answer, which is an ordinary one, and after a reload; not where the question says which."""
+    asked = Asked(library, questions=["summarise the file same.md"])
+    (notice,) = asked.named("notice")
+    assert notice["code"] == "name_of_several"
+    assert notice["message"].startswith("“same.md” is the name of 2 documents, so none of them was read as a whole.")
+    assert "type @ and its path" in notice["message"]
+    assert notice["message"] in asked.page
+    for question in (
+        "summarise a/same.md",
+        "summarise @a/same.md",
+        "summarise the unknown handbook",
+        "what is the same?",
+    ):
+        assert not Asked(library, questions=[question]).named("notice"), question
+
+
 @pytest.mark.parametrize(
     "name",
     [
