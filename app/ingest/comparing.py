@@ -16,7 +16,7 @@ from pathlib import Path, PurePosixPath
 from app.ingest.errors import IngestError
 from app.ingest.extract.decode import is_binary
 from app.ingest.filenames import SkipReason
-from app.ingest.folders import FoundFile, open_file
+from app.ingest.folders import FoundFile, Walk, open_file
 from app.store.intake import KnownFile
 
 HEAD_BYTES = 8192
@@ -131,6 +131,11 @@ def is_fresh(file: FoundFile, now: Callable[[], float] = time.time) -> bool:
     return 0 <= now() - file.mtime_ns / 1e9 < REST_S
 
 
+def is_unread(file: KnownFile, found: Walk) -> bool:
+    """Whether it lies below a directory that could not be listed, so that nothing is known of it."""
+    return any(file.path.startswith(folder) for folder in found.unread)
+
+
 def no_document(head: bytes, path: str) -> SkipReason | None:
     """Why a folder's file is none, by its first `HEAD_BYTES` bytes: a key, or binary of no known format."""
     if any(key in head for key in _KEYS) or head.startswith(_PASSWORD_STORE):
@@ -141,4 +146,4 @@ def no_document(head: bytes, path: str) -> SkipReason | None:
 
 
 def _found(path: str, info: os.stat_result) -> FoundFile:
-    return FoundFile(path, info.st_size, info.st_mtime_ns)
+    return FoundFile(path, info.st_size, info.st_mtime_ns, info.st_ctime_ns)

@@ -36,11 +36,13 @@ class FolderError(AppError):
 
 @dataclass(frozen=True, slots=True)
 class FoundFile:
-    """A regular file; `path` is relative to the root, with `/`."""
+    """A regular file; `path` is relative to the root, with `/`. `changed_ns` is when its content, name or rights last
+    changed, which programs can't set (`st_ctime_ns`)."""
 
     path: str
     bytes: int
     mtime_ns: int
+    changed_ns: int
 
 
 @dataclass(slots=True)
@@ -186,7 +188,7 @@ def _list(top: int, folder: str, found: Walk, limits: _Limits) -> Iterator[tuple
                 yield name, True
             else:
                 path = folder + name
-                found.files[path] = FoundFile(path, info.st_size, info.st_mtime_ns)
+                found.files[path] = FoundFile(path, info.st_size, info.st_mtime_ns, info.st_ctime_ns)
     except OSError:
         found.unread.append(folder)
         found.skip("unreadable")

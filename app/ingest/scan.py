@@ -3,8 +3,8 @@
 Owns that comparison. Walking and opening are `app.ingest.folders`', judging a file `app.ingest.comparing`'s, writing
 `app.ingest.applying`'s, reading a document's text `app.ingest.pipeline`'s. Called by `app.ingest.folder_work`.
 
-A file is unchanged when size and time are; else its hash decides. One that was away just when it was to be read, and is
-back, is read again. A new path whose hash a vanished path had is that
+A file is unchanged when size and time are, and when nothing touched it since the last look; else its hash decides. One
+that was away just when it was to be read, and is back, is read again. A new path whose hash a vanished path had is that
 document, renamed. A vanished document is deleted once two looks miss it and nothing is on the move; one that a person
 took out (a tombstone) stays out until its file's content changes. Pictures, archives and other binary files are
 counted, not listed; office formats nobody here reads yet are listed, since a person would look for them.
@@ -25,7 +25,7 @@ from pathlib import Path
 
 from app.clock import Clock
 from app.ingest.applying import APPLY_AT_ONCE, APPLY_BESIDE_TURNS, Applying, Findings, LeaseLostError, ScanResult
-from app.ingest.comparing import REST_S, FileReader, Hashed, Moving, Vanished
+from app.ingest.comparing import REST_S, FileReader, Hashed, Moving, Vanished, is_unread
 from app.ingest.filenames import SkipReason
 from app.ingest.folders import FolderError, FoundFile, Walk, walk
 from app.ingest.patterns import Patterns
@@ -54,6 +54,9 @@ class _Look:
     patterns: Patterns
     found: Walk
     known: dict[str, intake.KnownFile]
+    seen: dict[str, int]
+    """`changed_ns` of the files as the last look found them; empty after a start."""
+
     reader: FileReader
     vanished: Vanished
     applying: Applying
@@ -92,6 +95,7 @@ class Scanner:
         self._yielding = yielding
         self._walked = walked
         self._passed: dict[int, dict[str, tuple[int, int, SkipReason]]] = {}
+        self._seen: dict[int, dict[str, int]] = {}
         self._inside: dict[int, set[str]] = {}
         """The directories that the last look at the whole saw, by collection."""
         self._skipped: dict[int, dict[str, int]] = {}
@@ -147,6 +151,8 @@ class Scanner:
             raise FolderError("folder_empty", params={"path": row.root})
         passed = self._passed.get(row.id, {})
         self._passed[row.id] = {path: seen for path, seen in passed.items() if path in found.files}
+        seen = self._seen.get(row.id, {})
+        self._seen[row.id] = {path: changed for path, changed in seen.items() if path in found.files}
         look = self._look(row, applying, patterns, found, known)
         look.is_doubted = row.kind == "folder" and not is_meant and _is_unlike(look)
         return look
@@ -170,12 +176,13 @@ class Scanner:
     ) -> _Look:
         root = Path(row.root or "")
         passed = self._passed.setdefault(row.id, {})
-        gone = (file for file in known if file.path not in found.files and not _is_unread(file, found))
+        gone = (file for file in known if file.path not in found.files and not is_unread(file, found))
         return _Look(
             row=row,
             patterns=patterns,
             found=found,
             known={file.path: file for file in known},
+            seen=self._seen.setdefault(row.id, {}),
             reader=FileReader(root, self._settings.upload_max_mb * 1024 * 1024, passed),
             vanished=Vanished(gone),
             applying=applying,
@@ -187,14 +194,15 @@ class Scanner:
 
     def _result(self, look: _Look) -> ScanResult:
         result = look.applying.result
-        same = sum(_is_unchanged(look.known.get(path), file) for path, file in look.found.files.items())
+        same = sum(_is_unchanged(look, file) for file in look.found.files.values())
+        look.seen.update((path, file.changed_ns) for path, file in look.found.files.items())
         result.unchanged = same + look.applying.touched
         result.skipped = self._skipped.get(look.row.id, {})
         return result
 
     def _take_all(self, look: _Look) -> None:
         """Reads whatever is not as it was; what is just being written gets one more look after a rest."""
-        pending = [file for file in look.found.files.values() if not _is_unchanged(look.known.get(file.path), file)]
+        pending = [file for file in look.found.files.values() if not _is_unchanged(look, file)]
         fresh = self._take(look, pending)
         if fresh:
             self._rest()
@@ -285,10 +293,8 @@ def _sort_in(look: _Look, row: intake.KnownFile | None, hashed: Hashed) -> None:
         found.changed.append((row, hashed))
 
 
-def _is_unchanged(row: intake.KnownFile | None, file: FoundFile) -> bool:
-    return row is not None and not row.was_missed and (row.bytes, row.mtime_ns) == (file.bytes, file.mtime_ns)
-
-
-def _is_unread(file: intake.KnownFile, found: Walk) -> bool:
-    """Whether it lies below a directory that could not be listed, so that nothing is known of it."""
-    return any(file.path.startswith(folder) for folder in found.unread)
+def _is_unchanged(look: _Look, file: FoundFile) -> bool:
+    row = look.known.get(file.path)
+    if row is None or row.was_missed or (row.bytes, row.mtime_ns) != (file.bytes, file.mtime_ns):
+        return False
+    return look.seen.get(file.path, file.changed_ns) == file.changed_ns

@@ -137,6 +137,26 @@ def test_a_touched_file_of_the_same_content_is_not_read_again(settings: Settings
         assert library.rows() == [before]
 
 
+def test_an_edit_that_keeps_size_and_time_is_noticed(settings: Settings, root: Path) -> None:
+    """As by programs that set the time back, or on disks that know whole seconds only; rights alone have nothing read
+    again."""
+    fill(root, a=sections("apples"), b=sections("plums"))
+    with IngestLibrary(settings).start() as library:
+        collection_id = watch(library, root)
+        before = {row.path: row for row in library.rows()}
+        info = (root / "a.md").stat()
+        (root / "a.md").write_text(sections("quince"))
+        os.utime(root / "a.md", ns=(info.st_atime_ns, info.st_mtime_ns))
+        (root / "b.md").chmod(0o600)
+        assert (root / "a.md").stat().st_size == info.st_size
+        result = library.scan(collection_id).result
+        assert (result["changed"], result["unchanged"]) == (1, 1)
+        assert found(library, "quince") == {before["a.md"].id}
+        assert next(row for row in library.rows() if row.path == "b.md") == before["b.md"]
+        assert library.scan(collection_id).result["unchanged"] == 2
+        assert_sound(library)
+
+
 def test_a_document_taken_out_stays_out_until_its_file_changes(settings: Settings, root: Path) -> None:
     """The file stays on disk; a rename does not bring it back, an edit does."""
     fill(root, a=sections("apples"), b=sections("plums"))
