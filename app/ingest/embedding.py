@@ -27,6 +27,9 @@ EMBED_BESIDE_TURNS = 1
 """Texts between two looks at whether a turn streams or the process ends: 0.3 s of the built-in embedder, and an eighth
 of it where someone is asking questions. One that comes meanwhile shares the cores with them."""
 
+EMBED_MAX_S = 0.25
+"""How long a text waits for a turn that streams: about three a second are embedded meanwhile."""
+
 LEASE_S = 60.0
 RETRY_BASE_S = 5.0
 RETRY_MAX_S = 300.0

@@ -23,7 +23,7 @@ from app.store import intake, jobs, readings
 from app.store.engine import Database, Session
 
 LEASE_S = 60.0
-YIELD_MAX_S = 5.0
+OCR_MAX_S = 5.0
 """How long a page waits for a streaming turn; it takes a core for some seconds."""
 NO_LINES: Mapping[str, Any] = {"height": 0.0, "lines": []}
 

@@ -19,9 +19,9 @@ GATHER_S = 0.04
 """How long the lane waits for more, while more is being read: a transaction costs as much for one as for ten."""
 
 STORE_AT_ONCE = 32
-STORE_BESIDE_TURNS = 6
+STORE_BESIDE_TURNS = 2
 STORE_CHARS = 1_000_000
-"""Documents and characters stored in one transaction: about 100 ms of the only writer's time, and a fifth of it where
+"""Documents and characters stored in one transaction: about 100 ms of the only writer's time, and a tenth of it where
 someone is asking questions."""
 
 

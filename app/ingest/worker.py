@@ -7,11 +7,11 @@ Owns threads and their clean end; what a lane does is `pipeline`'s, `embedding`'
 import logging
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from app.clock import Clock
 from app.ingest.building import Building, Builds
-from app.ingest.embedding import Embedding
+from app.ingest.embedding import EMBED_MAX_S, Embedding
 from app.ingest.extract.extractor import Extractor
 from app.ingest.fetch_work import Fetching, FetchWork, fetching_from
 from app.ingest.floors import Floors
@@ -25,14 +25,14 @@ from app.ingest.pausing import Pausing
 from app.ingest.pipeline import LEASE_S, Pipeline
 from app.ingest.progress import Batch, ProgressBoard, Stage
 from app.ingest.reading import DocumentReader, TextExtractor
-from app.ingest.recognising import YIELD_MAX_S, Giving, Means, Recognising
+from app.ingest.recognising import OCR_MAX_S, Giving, Means, Recognising
 from app.ingest.rereading import Rereading
 from app.ingest.serving import Serving
 from app.ingest.stored_files import ProcessLock, StoredFiles
 from app.ingest.storing import Storing
 from app.ingest.telling import Telling
 from app.ingest.tesseract import find_tesseract
-from app.ingest.yielding import FIRST_S, Yielding
+from app.ingest.yielding import YIELD_MAX_S, Ahead, TurnsFirst, Yielding
 from app.logs import kv
 from app.metrics import Metrics
 from app.search.embeddings import Embedder
@@ -88,8 +88,10 @@ class Worker:
             database, tools.index, self.board, clock=clock, metrics=tools.metrics, reads_pictures=reads
         )
         embedders = embedders_of(tools.embedder)
-        yielding = Yielding(clock, tools.busy, self._stopping, behind=self._is_reading)
-        resting = Yielding(clock, tools.busy, self._stopping, paused=self._pausing.is_on, behind=self._is_reading)
+        self._ahead = Ahead(TurnsFirst(clock, tools.starting))
+        before_vectors = replace(self._ahead, work=self._is_reading)
+        yielding = Yielding(clock, tools.busy, self._stopping, EMBED_MAX_S, ahead=before_vectors)
+        resting = Yielding(clock, tools.busy, self._stopping, EMBED_MAX_S, self._pausing.is_on, before_vectors)
         serving = Serving(database, settings, embedders, clock)
         self._embedding = Embedding(database, serving, self.board, clock, resting)
         self._floors = Floors(database, embedders, clock, yielding)
@@ -97,7 +99,7 @@ class Worker:
         self.build_pace = self._building.pace
         self._recognising = self._make_recognising()
         self._languages = LanguageWork(database, clock, Telling, self._stopping)
-        self._turns_first = Yielding(clock, tools.starting, self._stopping, FIRST_S)
+        self._turns_first = Yielding(clock, lambda: False, self._stopping, ahead=self._ahead)
         hooks = Hooks(self._stopping, self._leases.hold, self._leases.let_go, self.wake, self._turns_first)
         self._folders = FolderWork(database, settings, clock, tools.index, tools.notifying, hooks)
         self._storing = self._make_storing()
@@ -106,7 +108,10 @@ class Worker:
         self._store_lane = Lane("store", self._storing.step, self._stopping)
         self._embed_lane = Lane("embed", self._embed_step, self._stopping)
         self._ocr_lane = Lane("ocr", self._pausing.unless_on(self._recognising.step), self._stopping)
-        self._lanes = [
+        self._lanes = self._make_lanes(hooks)
+
+    def _make_lanes(self, hooks: Hooks) -> list[Lane]:
+        return [
             Lane("read", self._pausing.unless_on(self._read_step), self._stopping),
             self._store_lane,
             self._embed_lane,
@@ -116,10 +121,13 @@ class Worker:
             Lane("remove", self._folders.remove_step, self._stopping),
             *self._fetch_lanes(hooks),
             Lane("language", self._languages.step, self._stopping),
-            Lane("parts", PartFilling(database).step, self._stopping),
+            Lane("parts", PartFilling(self._database).step, self._stopping),
             Lane("reread", self._make_rereading().step, self._stopping),
             Lane("keep", self._keep_step, self._stopping),
         ]
+
+    def _yielding(self, max_s: float = YIELD_MAX_S) -> Yielding:
+        return Yielding(self._clock, self._tools.busy, self._stopping, max_s, self._pausing.is_on, self._ahead)
 
     def _make_storing(self) -> Storing:
         return Storing(
@@ -132,12 +140,12 @@ class Worker:
         )
 
     def _make_rereading(self) -> Rereading:
-        yielding = Yielding(self._clock, self._tools.busy, self._stopping, paused=self._pausing.is_on)
+        yielding = self._yielding()
         return Rereading(self._database, self._clock, yielding, self.wake)
 
     def _make_recognising(self) -> Recognising:
         means = Means(lambda: find_tesseract(self._settings.ocr), Extractor, self._reader.opened)
-        yielding = Yielding(self._clock, self._tools.busy, self._stopping, YIELD_MAX_S, self._pausing.is_on)
+        yielding = self._yielding(OCR_MAX_S)
         giving = Giving(yielding, self._leases.hold, self._leases.let_go, self.wake)
         return Recognising(self._database, self.board, self._clock, means, giving)
 

@@ -25,7 +25,8 @@ SHUTDOWN_S = 4.0
 """What turns get to settle when the server ends; the server itself has to be gone within 5 s."""
 
 STARTING_S = 0.5
-"""How long a turn counts as one that has just begun: its search and the way to the model."""
+"""How long a turn counts as one that has just begun: its search and the way to the model. Also one that has ended by
+then: whoever is answered that quickly may ask again as quickly."""
 
 _log = logging.getLogger(__name__)
 
@@ -54,7 +55,6 @@ class _Entry:
         self.scope = scope
         self.task: asyncio.Task[None] | None = None
         self.begun = False
-        self.began_at = time.monotonic()
         self.watchers = 0
         self.detach: asyncio.TimerHandle | None = None
 
@@ -78,6 +78,7 @@ class TurnRegistry:
         self._keep_s = keep_s
         self._entries: dict[str, _Entry] = {}
         self._closing = False
+        self._began_at = float("-inf")
 
     @property
     def closing(self) -> bool:
@@ -91,9 +92,8 @@ class TurnRegistry:
 
     @property
     def starting(self) -> bool:
-        """Whether a turn has just begun and still runs. The worker's threads ask, as for `active`."""
-        since = time.monotonic() - STARTING_S
-        return any(entry.began_at > since and not entry.scope.log.closed for entry in tuple(self._entries.values()))
+        """Whether a turn has just begun. The worker's threads ask."""
+        return time.monotonic() - self._began_at < STARTING_S
 
     def start(
         self, turn_id: str, body: TurnBody, *, owner: int | None = None, total_s: float | None = None
@@ -110,6 +110,7 @@ class TurnRegistry:
         scope = TurnScope(turn_id, owner)
         entry = _Entry(scope)
         self._entries[turn_id] = entry
+        self._began_at = time.monotonic()
         entry.task = asyncio.create_task(self._run(entry, body, total_s), name=f"turn-{turn_id}")
         return scope
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from app.clock import SystemClock
-from app.ingest.yielding import LATELY_S, YIELD_MAX_S, Yielding
+from app.ingest.yielding import HELD_S, LATELY_S, SLICE_S, YIELD_MAX_S, Ahead, TurnsFirst, Yielding
 
 
 class PacedClock(SystemClock):
@@ -18,6 +18,16 @@ class PacedClock(SystemClock):
     def monotonic(self) -> float:
         self.passed += 1
         return self.passed
+
+
+class SetClock(SystemClock):
+    """Stands at `at`."""
+
+    def __init__(self) -> None:
+        self.at = 0.0
+
+    def monotonic(self) -> float:
+        return self.at
 
 
 class Busy:
@@ -56,6 +66,49 @@ def test_a_turn_that_goes_on_starves_nothing(max_s: float) -> None:
 
     assert Yielding(clock, lambda: True, threading.Event(), max_s).give_way()
     assert clock.passed == 1 + max_s
+
+
+def test_other_work_goes_first_for_its_time_and_does_not_count_as_a_turn() -> None:
+    """Whatever the longest wait for a turn is; nobody is asking, so that the steps need not be small."""
+    clock = PacedClock()
+    yielding = Yielding(clock, lambda: False, threading.Event(), 0.25, ahead=Ahead(work=lambda: True))
+
+    assert yielding.give_way()
+    assert clock.passed == 1 + YIELD_MAX_S
+    assert not yielding.has_waited
+
+
+def test_a_turn_that_begins_goes_first_whatever_the_longest_wait_is() -> None:
+    """It says itself for how long."""
+    begins = Busy(9)
+
+    assert Yielding(PacedClock(), lambda: False, threading.Event(), 0.25, ahead=Ahead(begins)).give_way()
+    assert begins.looks == 10
+
+
+def test_where_one_turn_begins_after_the_other_all_work_goes_on_for_a_moment_together() -> None:
+    """A slice every three seconds, in which nobody has to wait; then the next three."""
+    clock = SetClock()
+    first = TurnsFirst(clock, lambda: True)
+    free: list[float] = []
+    for step in range(430):
+        clock.at = step / 100
+        answers = {first(), first()}
+        assert len(answers) == 1, "all lanes are told the same"
+        free += [clock.at] * (False in answers)
+    assert 18 <= len(free) <= 21
+    assert all(at % (HELD_S + SLICE_S) + 0.001 >= HELD_S for at in free)
+
+
+def test_a_pause_between_turns_begins_the_count_anew() -> None:
+    """What ran freely a moment ago has not been held."""
+    clock, starting = SetClock(), [True]
+    first = TurnsFirst(clock, lambda: starting[0])
+    assert first()
+    clock.at, starting[0] = HELD_S, False
+    assert not first()
+    starting[0] = True
+    assert first()
 
 
 @pytest.mark.parametrize("busy", [lambda: True, lambda: False])
